@@ -154,7 +154,7 @@ def test_synthesize_writes_by_extension_and_states_the_guarantee(room, tmp_path,
         out,
         "-m",
         "markov",
-        "--learners",
+        "--n-learners",
         7,
         "--ledger",
         ledger,
@@ -321,7 +321,7 @@ def test_the_risk_that_was_asked_for_is_repeated(room, tmp_path):
 @pytest.mark.parametrize("public", [("--public-actions",), ()])
 def test_the_card_states_what_was_explained(tmp_path, public):
     """It uses the synthetic log's own numbers, which leave, so figures differ as these do: a little."""
-    asked = ("release", "log.csv", "-o", "bundle", *public, "--json", "--learners", "500")
+    asked = ("release", "log.csv", "-o", "bundle", *public, "--json", "--n-learners", "500")
     run("simulate", "log.csv", "--learners", "1500", "--actions", "8", "--seed", "4", cwd=tmp_path)
     explained = json.loads(run(*asked, "--explain", cwd=tmp_path).stdout)["predictions"]
     (foreseen,) = [row for row in explained if row["epsilon"] == 8]

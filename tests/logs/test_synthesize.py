@@ -51,10 +51,10 @@ def test_a_wrong_size_is_refused_before_anything_is_charged(log, account, tmp_pa
 def test_the_commands_refuse_a_wrong_size(log, tmp_path, verb, n_learners):
     log.to_polars().write_csv(tmp_path / "log.csv")
     out = "s.csv" if verb == "synthesize" else "bundle"
-    asked = (verb, "log.csv", "-o", out, "-m", "markov", "--learners", n_learners)
+    asked = (verb, "log.csv", "-o", out, "-m", "markov", "--n-learners", n_learners)
     refused = run(*asked, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "--learners" in refused.stderr
+    assert "--n-learners" in refused.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.csv"]
 
 

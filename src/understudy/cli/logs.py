@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -22,12 +22,14 @@ from understudy.core.privacy.spending import Account
 from understudy.errors import DataError
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
+from understudy.logs.columns import Declared
+from understudy.logs.companions import learners_beside
 from understudy.logs.expectation import Goal
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.inspect import Inspection
 from understudy.logs.inspect import inspect as inspect_log
 from understudy.logs.interactions import Interactions
-from understudy.logs.reading import LogOptions, read_log
+from understudy.logs.reading import LogOptions, planned, read_log, read_planned_log
 from understudy.logs.release.bundle import ReleaseOptions
 from understudy.logs.release.bundle import release as release_log
 from understudy.logs.release.plan import plan_page as release_plan_page
@@ -63,6 +65,9 @@ Method = Annotated[
 OwnColumns = Annotated[
     str, typer.Option(metavar="ROLE=COLUMN,...", help="Columns of this file, if it names them differently.")
 ]
+
+
+OwnLearners = Annotated[Path | None, typer.Option(help="Table of the learners of this file, one row each.")]
 
 
 @app.command()
@@ -133,6 +138,9 @@ def audit(
     members_columns: OwnColumns = "",
     outsiders_columns: OwnColumns = "",
     synthetic_columns: OwnColumns = "",
+    members_learners: OwnLearners = None,
+    outsiders_learners: OwnLearners = None,
+    synthetic_learners: OwnLearners = None,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -143,17 +151,18 @@ def audit(
     generator, which files cannot do. The result is internal: it is computed from real learners and costs no budget.
 
     A column that is named for all files (--learner) is that of the files which have it; where files name their
-    columns differently, --synthetic-columns learner=id,action=skill names those of one.
+    columns differently, --synthetic-columns learner=id,action=skill names those of one. With a --plan that declares
+    columns of learners, each log has its own table of them: LOG-learners beside it, or the one that is given.
 
     Example: understudy audit --members train.csv --outsiders rest.csv --synthetic fake.csv
     """
-    options = replace(options, single_rows=True)
+    options, declared = planned(replace(options, single_rows=True))
     logs = [
-        _read_one_of(path, options, own, as_json or quiet)
-        for path, own in (
-            (members, members_columns),
-            (outsiders, outsiders_columns),
-            (synthetic, synthetic_columns),
+        _read_one_of(path, options, declared, own, table, as_json or quiet)
+        for path, own, table in (
+            (members, members_columns, members_learners),
+            (outsiders, outsiders_columns, outsiders_learners),
+            (synthetic, synthetic_columns, synthetic_learners),
         )
     ]
     found = audit_logs(*logs, rng=np.random.default_rng(seed))
@@ -167,7 +176,14 @@ def _with_columns(options: LogOptions, columns: Mapping[str, str | None]) -> Log
     return LogOptions(**{**vars(options), **columns})
 
 
-def _read_one_of(path: Path, options: LogOptions, own: str, quiet: bool) -> Interactions:
+def _read_one_of(
+    path: Path,
+    options: LogOptions,
+    declared: Sequence[Declared],
+    own: str,
+    table: Path | None,
+    quiet: bool,
+) -> Interactions:
     """One of several logs: its own columns come first, and of those named for all only the ones that it has."""
     named = dict(part.split("=", 1) for part in own.split(",") if "=" in part)
     named = {role.strip(): name.strip() for role, name in named.items()}
@@ -175,16 +191,27 @@ def _read_one_of(path: Path, options: LogOptions, own: str, quiet: bool) -> Inte
         raise typer.BadParameter(
             f"columns of one file are written as role=column, by commas, with the roles {', '.join(ROLES)}."
         )
+    timed = options.time is not None or "time" in named
     options = _with_columns(options, named)
+    table = table or (learners_beside(path) if declared else None)
+    # A table that is given for all of the logs has learners of the others, too.
+    options = (
+        replace(options, active_only=True)
+        if table is None
+        else replace(options, learners=table, learners_key=None)
+    )
     while True:
         try:
-            log = read_log(path, options)
+            log = read_planned_log(path, options, declared)
             break
         except DataError as error:
             role = next(iter(error.fields.get("roles", ())), "")
             if error.code != "no-such-column" or "column" not in error.fields or role in named:
                 raise
             options = _with_columns(options, {role: None})
+    if timed and log.time is not None and log.term is None and not options.time_for_order:
+        # Named for all, and called otherwise here.
+        log = replace(log, term=options.declared_term())
     columns = ", ".join(f"{role} = {name}" for role, name in log.origin.columns.items())
     tell([f"{path.name}: {columns}."], quiet)
     return log
@@ -325,15 +352,21 @@ def _print_inspection(found: Inspection) -> None:
         )
     else:
         typer.echo("No column looks like a name, e-mail address, phone or student number, or IP address.")
+    print_table(
+        "What is declared, and what is missing",
+        ["what", "declared", "what to do"],
+        [[d.what, d.state, d.missing or "–"] for d in found.declarations],
+    )
     shares = found.uniqueness
     kinds = dict.fromkeys(share.points for share in shares)
     by_k: dict[int, list[str]] = {}
     for share in shares:
-        interval = f"{100 * share.low:.1f}–{100 * share.high:.1f} %"
-        by_k.setdefault(share.k, []).extend((f"{100 * share.share:.1f} %", interval))
+        interval = f"{100 * share.low:.1f}–{100 * share.high:.1f}"
+        by_k.setdefault(share.k, []).append(f"{100 * share.share:.1f} ({interval})")
     print_table(
-        f"Share of learners singled out by k random points (95 % interval, {counted(shares[0].n_targets, 'learner')})",
-        ["k", *(title for kind in kinds for title in (f"by {kind}", "interval"))],
+        f"Share of learners singled out by k random points, in percent, with 95 % intervals "
+        f"({counted(shares[0].n_targets, 'learner')})",
+        ["k", *(f"by {kind}" for kind in kinds)],
         [[str(k), *cells] for k, cells in by_k.items()],
     )
 

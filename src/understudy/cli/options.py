@@ -47,6 +47,7 @@ def grouped(command: F) -> F:
     """Write the fields of a command's options values into its signature, and `--yes` for what spends."""
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
+    taken = _own_options(hints)
     groups: dict[str, tuple[type, list[str]]] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         if not dataclasses.is_dataclass(hints[name]):
@@ -60,7 +61,7 @@ def grouped(command: F) -> F:
                 field.name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=_default(field),
-                annotation=_option(field.name, kinds[field.name]),
+                annotation=_option(field.name, kinds[field.name], taken),
             )
             for field in fields
         ]
@@ -105,13 +106,20 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
 
 
-def _option(name: str, kind: Any) -> Any:
+def _own_options(hints: dict[str, Any]) -> set[str]:
+    """What the fields of all options values would be called by their own names."""
+    values = [hint for hint in hints.values() if dataclasses.is_dataclass(hint)]
+    return {"--" + field.name.replace("_", "-") for value in values for field in dataclasses.fields(value)}
+
+
+def _option(name: str, kind: Any, taken: set[str]) -> Any:
     """The option of a field: its type, its help, and its name if that is not the field's own."""
     bare, *more = typing.get_args(kind) if typing.get_origin(kind) is Annotated else (kind,)
     if any(isinstance(one, ParameterInfo) for one in more):
         return kind
     text = next((one for one in more if isinstance(one, str)), "")
     names = OPTION_NAMES.get(name, ("--" + name.replace("_", "-"),) if bare is bool else ())
+    names = tuple(option for option in names if option not in taken)
     kinds = {*typing.get_args(bare)} - {type(None)}
     if str in kinds and len(kinds) > 1:
         # The options value takes a text as people type it, whatever else it takes.

@@ -84,7 +84,7 @@ def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
             hint=f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(known)}.",
             code="bad-plan",
         )
-    paths = ("file", "out", "ledger", "actions_file", "exclude")
+    paths = ("file", "out", "ledger", "actions_file", "exclude", "learners", "results")
     return {
         name: str(plan.parent / value) if name in paths and isinstance(value, str) else value
         for name, value in table.items()

@@ -32,7 +32,8 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "method": ("-m", "--method"),
     "methods": ("-m", "--method"),
     "as_json": ("--json",),
-    "n_learners": ("--learners",),
+    # The second one where it is not the table of learners.
+    "n_learners": ("--n-learners", "--learners"),
     "n_seeds": ("--seeds",),
     "n_shadows": ("--shadows",),
     "actions_file": ("--actions",),

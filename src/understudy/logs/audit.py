@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -30,6 +30,7 @@ from understudy.logs.attacks.shadow import (
     joint_linear_scores,
     n_stacked,
 )
+from understudy.logs.column_codes import shared_columns
 from understudy.logs.interactions import Interactions, as_log, common_vocabulary, joined
 from understudy.logs.same_learners import check_different
 from understudy.logs.utility import Real, measure
@@ -48,6 +49,10 @@ MEMBERSHIP_ATTACKS = (
     "rare-bags",
     "tracing",
     "tracing-outcomes",
+    "timing",
+    "timing-likelihood",
+    "columns",
+    "columns-likelihood",
     "joint",
     *REFITTING_ATTACKS,
 )
@@ -204,7 +209,7 @@ def audit(
     if not judged:
         members, outsiders, synthetic = (log.without_outcomes() for log in (members, outsiders, synthetic))
     notes = check_different(members, outsiders, synthetic)
-    population = joined(members, outsiders)
+    population = _told_by(synthetic, joined(members, outsiders))
     member = np.arange(population.n_learners) < members.n_learners
     knowledge = Knowledge(population, members.n_learners)
     scores = membership_scores(knowledge, synthetic, None, workers=n_cores())
@@ -216,6 +221,14 @@ def audit(
         strange_share=strange_share,
         notes=tuple(notes),
     )
+
+
+def _told_by(synthetic: Interactions, population: Interactions) -> Interactions:
+    """The population with the times and columns that the synthetic log tells: of the others it says nothing."""
+    columns = tuple(column for column, _ in shared_columns(population, synthetic))
+    if not synthetic.has_times:
+        population = replace(population, time=None, term=None)
+    return replace(population, columns=columns)
 
 
 def strongest_first(estimates: Sequence[RiskEstimate]) -> list[RiskEstimate]:

@@ -10,6 +10,8 @@ from understudy.logs.interactions import IntArray, Interactions
 
 # Numbers and times are put in so many classes of equal width.
 N_CLASSES = 10
+# Classes of a learner's number of rows, by powers of two, and of their success rate.
+N_LENGTHS, N_RATES = 14, 5
 
 
 class ColumnCodes:
@@ -64,3 +66,15 @@ def shared_columns(log: Interactions, other: Interactions) -> list[tuple[Column,
 def pair_codes(first: IntArray, second: IntArray, n_second: int) -> NDArray[np.int64]:
     """Two codes as one."""
     return first.astype(np.int64) * n_second + second
+
+
+def length_classes(log: Interactions) -> IntArray:
+    """The number of rows of each learner as a class: none, 1, 2 to 3, 4 to 7 and so on."""
+    return np.minimum(np.frexp(log.lengths.astype(np.float64))[1], N_LENGTHS - 1)
+
+
+def success_classes(log: Interactions) -> IntArray:
+    """The success rate of each learner in fifths; 0 without rows."""
+    successes = np.bincount(log.learner, weights=log.success, minlength=log.n_learners)
+    rate = successes / np.maximum(log.lengths, 1)
+    return np.minimum((N_RATES * rate).astype(np.int64), N_RATES - 1)

@@ -117,6 +117,10 @@ class LogTable:
     public_actions: bool = False
     actions_file: str | None = None
     exclude: str | None = None
+    learners: str | None = None
+    learners_key: str | None = None
+    active_only: bool = False
+    results: str | None = None
     time_for_order: bool = False
     term: TermTable | None = None
     columns: tuple[ColumnTable, ...] = ()

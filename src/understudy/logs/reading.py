@@ -22,6 +22,13 @@ from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
 from understudy.logs.columns import Declared
+from understudy.logs.companions import (
+    learner_columns,
+    note_learners,
+    open_learners,
+    read_results,
+    with_results,
+)
 from understudy.logs.frames import interactions_from_frame
 from understudy.logs.interactions import Interactions
 from understudy.logs.plan_file import read_log_plan
@@ -73,6 +80,23 @@ class LogOptions(Columns, RowOptions, TermOptions):
         "File with the public names of actions, one per line; others are pooled. Or a table (csv) with a column action "
         "and chapter, position or both: then the order of the course is public too.",
     ] = None
+    learners: Annotated[
+        Path | None,
+        "Table of the same learners, one row each (group, grade, final score): csv, xlsx or parquet. Columns of it "
+        "that a plan declares are joined by learner.",
+    ] = None
+    learners_key: Annotated[
+        str | None,
+        "Column by which that table names the learners, if it is called otherwise than in the log.",
+    ] = None
+    active_only: Annotated[
+        bool, "Leave learners of that table out who have no row in the log; otherwise they count as well."
+    ] = False
+    results: Annotated[
+        Path | None,
+        "Table of the same learners' results, several rows each (a test, whether it was passed, when): they are rows "
+        "of the log as well.",
+    ] = None
     single_rows: Annotated[bool, "Admit a log in which no learner has two rows."] = False
 
 
@@ -92,15 +116,66 @@ def read_log(
             hint="make a log of a data frame with Interactions.from_frame.",
             code="not-a-path",
         )
-    options, path = settled(options, settings), Path(path)
-    declared: tuple[Declared, ...] = ()
-    if options.plan is not None:
-        plan = read_log_plan(options.plan)
-        options, declared = plan.fill(options), plan.columns
+    return read_planned_log(Path(path), *planned(settled(options, settings)))
+
+
+def planned(options: LogOptions) -> tuple[LogOptions, tuple[Declared, ...]]:
+    """The options as their plan completes them, and the columns that it declares."""
+    if options.plan is None:
+        return options, ()
+    plan = read_log_plan(options.plan)
+    return plan.fill(options), plan.columns
+
+
+def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declared]) -> Interactions:
+    """See `read_log`; the plan was read before."""
+    table = None
+    if options.learners is not None:
+        table = open_learners(options.learners)
+    in_table = [column for column in declared if column.of == "learner" and table and table.has(column.name)]
+    in_log = [column for column in declared if column not in in_table]
+    wanted = _read_options(options, in_log)
+    events, format = read_events(path, wanted, options.format)
+    term = _told_term(options, events, format)
+    if options.results is not None:
+        with_results(events, read_results(options.results, wanted, events), told=term is not None)
+    _require_columns(events, in_log)
+    rows = None
+    if table is not None:
+        names = [column.name for column in in_table]
+        rows = table.read(names, wanted, options.learners_key, events.columns["learner"])
+        events.notes += note_learners(rows, events, active_only=options.active_only)
+        if options.active_only:
+            rows.keep_learners(events.everyone)
+        events.add_learners(rows)
+        events.n_left_out += rows.n_left_out
+    if wanted.withdrawn is not None and not events.n_withdrawn:
+        raise wanted.withdrawn.removes_nobody(events.columns["learner"])
+    _note_what_is_left_out(events, term, options)
+    log = _interactions(events, in_log, term, options)
+    read = [] if rows is None else learner_columns(rows, in_table, events.everyone, options.rows())
+    events.notes += [*log.origin.notes, *(note for column in read for note in column.notes)]
+    by_name = {column.declared.name: column for column in (*log.columns, *(each.column for each in read))}
+    beside = tuple(Path(file) for file in (options.learners, options.results) if file is not None)
+    log = replace(
+        log,
+        columns=tuple(by_name[column.name] for column in declared),
+        origin=replace(events.origin(path, format, log.actions), beside=beside),
+        simulated=all(map(is_simulated, (path, *beside))),
+    )
+    if options.actions_file is not None:
+        return log.with_vocabulary(*read_names(options.actions_file))
+    return log.declare() if options.public_actions else log
+
+
+def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOptions:
     columns = Columns(**{role: getattr(options, role) for role in Columns.__dataclass_fields__})
-    wanted = ReadOptions(
+    withdrawn = None if options.exclude is None else read_withdrawn(options.exclude)
+    if withdrawn is not None and (options.learners is not None or options.results is not None):
+        withdrawn = replace(withdrawn, may_be_elsewhere=True)
+    return ReadOptions(
         columns,
-        None if options.exclude is None else read_withdrawn(options.exclude),
+        withdrawn,
         "keep" if options.keep_skills else "merge",
         options.single_rows,
         _rows(options),
@@ -111,34 +186,24 @@ def read_log(
         options.language,
         further=tuple(column.name for column in declared),
     )
-    events, format = read_events(path, wanted, options.format)
-    term = _told_term(options, events, format)
-    _require_columns(events, declared, format)
-    _note_what_is_left_out(events, term, options)
-    outcome, time, item, group = (
-        role if role in events.columns else None for role in ("outcome", "time", "item", "group")
-    )
+
+
+def _interactions(
+    events: EventTable, declared: Sequence[Declared], term: Term | None, options: LogOptions
+) -> Interactions:
+    """The log of events, with learners of whom no row is left behind the others."""
+    roles = {
+        role: role if role in events.columns else None
+        for role in ("learner", "action", "outcome", "time", "item", "group")
+    }
+    columns = {further(column.name): column for column in declared}
     try:
-        roles = {
-            "learner": "learner",
-            "action": "action",
-            "outcome": outcome,
-            "time": time,
-            "item": item,
-            "group": group,
-        }
-        columns_of = {further(column.name): column for column in declared}
-        log = interactions_from_frame(events.frame, roles, 2, True, options.rows(), columns_of, term)
+        log = interactions_from_frame(events.frame, roles, 2, True, options.rows(), columns, term)
     except DataError as error:
         raise error.about(events.file) from None
     silent = events.without_rows
-    groups = silent["group"].fill_null("unknown").to_list() if group else []
-    log = log.with_learners(silent.height, groups)
-    events.notes += log.origin.notes
-    log = replace(log, origin=events.origin(path, format, log.actions), simulated=is_simulated(path))
-    if options.actions_file is not None:
-        return log.with_vocabulary(*read_names(options.actions_file))
-    return log.declare() if options.public_actions else log
+    groups = silent["group"].fill_null("unknown").to_list() if roles["group"] else []
+    return log.with_learners(silent.height, groups)
 
 
 def _rows(options: LogOptions) -> RowOptions:
@@ -170,18 +235,24 @@ def _told_term(options: LogOptions, events: EventTable, format: str) -> Term | N
         return None
     if options.time is None and not options.declares_term:
         return None
-    return options.declared_term(_RESOLUTIONS.get(format, 1.0))
+    return options.declared_term(usual_resolution(format))
 
 
-def _require_columns(events: EventTable, declared: Sequence[Declared], format: str) -> None:
+def usual_resolution(format: str) -> float:
+    """How finely a format writes times, in seconds."""
+    return _RESOLUTIONS.get(format, 1.0)
+
+
+def _require_columns(events: EventTable, declared: Sequence[Declared]) -> None:
     """Refuse a log without a column that was declared."""
     missing = [column.name for column in declared if further(column.name) not in events.frame.columns]
     if missing:
         raise DataError(
-            f"{events.file}: column '{missing[0]}' is declared, but a file of format {format} without it was read.",
-            hint="write its name as it stands in the file's first line, or leave it out of the plan.",
+            f"{events.file}: column '{missing[0]}' is declared, and is not there.",
+            hint="write its name as it stands in the file's first line, give the table that has it, or leave it out "
+            "of the plan.",
             code="no-declared-column",
-            settings=("plan",),
+            settings=("plan", "learners"),
             column=missing[0],
         )
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 
-from understudy.core.files.writing import check_new, check_not_input, check_suffix, write_table
+from understudy.core.files.writing import check_new, check_not_input, check_suffix, write_tables
+from understudy.core.names import SYNTHETIC_PREFIX
 from understudy.core.options import settled
 from understudy.core.privacy.balance import WAYS_OUT, Balance
 from understudy.core.privacy.confirmation import Interrupted, goes_on
@@ -19,6 +21,7 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import RefusedError, UsageError
+from understudy.logs.companions import learners_file
 from understudy.logs.expectation import check_worth
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
@@ -80,6 +83,7 @@ class Synthesis:
         """The result for machines."""
         return {
             "out": None if self.out is None else str(self.out),
+            "learners_file": str(learners_file(self.out)) if self.out and self.log.learner_columns else None,
             "method": self.generator.label,
             "card": self.charge.card,
             "rows": self.log.n_rows,
@@ -96,6 +100,11 @@ class Synthesis:
         where = f"{self.out}: " if self.out is not None else ""
         lines = [
             f"{where}{self.log.n_rows} rows of {self.log.n_learners} {who} learners by {self.generator.label}.",
+            *(
+                [f"{learners_file(self.out)}: a row for each of them."]
+                if self.out and self.log.learner_columns
+                else []
+            ),
             *filter(None, [self.generator.cut_short_]),
             f"Guarantee: {self.guarantee}.",
             self.charge.sentence(),
@@ -126,11 +135,11 @@ def synthesize(
     given = generator
     generator = chosen_generator(given, epsilon, options.risk, log)
     out = None if out is None else Path(out)
-    if out is not None:
-        check_suffix(out)
-        if log.origin.path is not None:
-            check_not_input(out, log.origin.path)
-        check_new(out)
+    outs = [] if out is None else [out, *([learners_file(out)] if log.learner_columns else [])]
+    for file in outs:
+        check_suffix(file)
+        check_not_input(file, *log.origin.files)
+        check_new(file)
     log.origin.refuse_people("the synthetic file", log.actions)
     account = Account.open(options, log.origin, simulated=log.simulated)
     log = replace(log, simulated=bool(account.simulated))
@@ -139,11 +148,11 @@ def synthesize(
     doubts = check_worth(log, generator, options.meant_for, anyway=options.anyway)
     _, rng = options.rng()
     with account.charge(
-        "synthesize", generator.label, guarantee, out=out, noise=noise, doubts=doubts
+        "synthesize", generator.label, guarantee, out=outs, noise=noise, doubts=doubts
     ) as charge:
         synthetic = fitted(generator, log, rng, charge.noise).sample(options.n_learners, rng)
         if out is not None:
-            write_table(synthetic.to_polars("synthetic-"), out, kind=generator.kind)
+            write_tables(synthetic_tables(synthetic, out), kind=generator.kind)
     return Synthesis(
         replace(synthetic, card=charge.card),
         generator,
@@ -153,6 +162,14 @@ def synthesize(
         options.seed is not None,
         log.origin.n_withdrawn,
     )
+
+
+def synthetic_tables(synthetic: Interactions, out: Path) -> dict[Path, pl.DataFrame]:
+    """What is written about synthetic learners: their rows, and a table with what is told about each of them."""
+    tables = {out: synthetic.to_polars(SYNTHETIC_PREFIX)}
+    if synthetic.learner_columns:
+        tables[learners_file(out)] = synthetic.learners_to_polars(SYNTHETIC_PREFIX)
+    return tables
 
 
 def fitted(generator: Generator, log: Interactions, rng: np.random.Generator, noise: Noise) -> Generator:

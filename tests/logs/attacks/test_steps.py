@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import nbinom
 
 from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.attacks.fingerprints import RARE
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.steps import (
     PRIOR_STEPS,
-    RARE,
     STRAY_STEPS,
     UNEXPLAINED,
     count_scores,

@@ -149,6 +149,7 @@ class EventTable:
     people: list[NamedPeople] = field(default_factory=list)
     n_withdrawn: int = 0
     n_absent: int = 0
+    withdrawn: pl.Series = field(default_factory=lambda: pl.Series([], dtype=pl.String))
     guesses: tuple[Guess, ...] = ()
     year_begins: date | None = None
     """Where a format writes days without a year: the day from which they count if none is declared."""
@@ -198,6 +199,7 @@ class EventTable:
             left = options.withdrawn.leave_out(self.frame, self.columns["learner"])
             known.append(left.names)
             self.frame, self.n_withdrawn, self.n_absent = left.frame, left.n_learners, left.n_absent
+            self.withdrawn = left.gone
             self.notes.append(left.note)
             self.guesses += left.guesses
         self.learners = pl.concat([names.drop_nulls().unique() for names in known])
@@ -207,6 +209,30 @@ class EventTable:
             .drop_nulls("learner")
             .unique("learner", keep="first", maintain_order=True)
         )
+
+    def add_learners(self, others: EventTable) -> None:
+        """Take in the learners of another table: they have a place without rows, and their names are looked for."""
+        missing = [role for role in self._everyone.columns if role not in others._everyone.columns]
+        more = others._everyone.with_columns(pl.lit(None, pl.String).alias(role) for role in missing)
+        self._everyone = pl.concat([self._everyone, more.select(self._everyone.columns)]).unique(
+            "learner", keep="first", maintain_order=True
+        )
+        self.learners = pl.concat([self.learners, others.learners]).unique()
+        self.people += others.people
+        self.identifiers += [found for found in others.identifiers if found not in self.identifiers]
+        self.guesses += others.guesses
+        self.withdrawn = pl.concat([self.withdrawn, others.withdrawn]).unique()
+        self.n_withdrawn, self.n_absent = len(self.withdrawn), min(self.n_absent, others.n_absent)
+
+    def keep_learners(self, names: pl.Series) -> None:
+        """Leave out everybody else."""
+        wanted = pl.col("learner").is_in(names.implode())
+        self.frame, self._everyone = self.frame.filter(wanted), self._everyone.filter(wanted)
+
+    @property
+    def everyone(self) -> pl.Series:
+        """The learners in the order of a log that is made of the table: those with rows first."""
+        return pl.concat([self.frame["learner"].unique(maintain_order=True), self.without_rows["learner"]])
 
     @property
     def without_rows(self) -> pl.DataFrame:
@@ -288,6 +314,12 @@ class EventTable:
             self._settle_time(options)
         self.require_rows()
         _refuse_single_rows(self, options)
+
+    def settle_learners(self, options: ReadOptions) -> None:
+        """Check that every row has a learner: for tables that have no actions."""
+        self.require_rows()
+        self._settle_empty("learner", options)
+        self.require_rows()
 
     def _settle_empty(self, role: str, options: ReadOptions) -> None:
         """Stop at empty cells, or skip their rows."""
@@ -417,7 +449,7 @@ class EventTable:
             else ("time_unit", "date_order", "in_order", "skip_incomplete"),
             declare={"date_order": orders[0] if len(orders) == 1 else "ORDER"} if orders else None,
         )
-        self._note_order(name)
+        self._put_in_order(name)
         if given is None and first_day is not None:
             with_year = read_each_time(cells, unit=unit, order=options.rows.date_order, since_start=asked)
             if n_yearless := with_year.null_count() - times.null_count():
@@ -433,15 +465,28 @@ class EventTable:
                 "and differences are used."
             )
 
-    def _note_order(self, name: str) -> None:
-        """Say that rows are put in order, and how many were not: earlier than the row before of the same learner."""
+    def _put_in_order(self, name: str) -> None:
+        """Say that times put the rows in order, and how many were not; rows of one time stay as they are in the file.
+
+        Platforms export the newest rows first, and write times in minutes. So the rows of a learner whose times run
+        backwards more often than forwards are turned round: a learner's own rows decide about them.
+        """
         before = pl.col("time").shift(1).over("learner")
-        n_back = int(self.frame.select((pl.col("time") < before).sum()).item())
+        back, forth = pl.col("time") < before, pl.col("time") > before
+        turned = back.sum().over("learner") > forth.sum().over("learner")
+        facts = self.frame.select("learner", "time").with_row_index("place")
+        facts = facts.select(
+            back.fill_null(False).alias("back"),
+            turned.alias("turned"),
+            pl.when(turned).then(pl.col("place").reverse().over("learner")).otherwise("place").alias("place"),
+        )
         self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
-        if n_back:
+        if n_back := int(facts["back"].sum()):
             self.notes.append(
                 f"Out of order in the file: {counted(n_back, 'row')}, earlier than the row before of the same learner."
             )
+        if facts["turned"].any():
+            self.frame = self.frame[facts["place"]]
 
     def _refuse_times_from_a_start(self, times: pl.Series) -> None:
         """Numbers too small to count from 1970: that they count from a start is for the user to say."""

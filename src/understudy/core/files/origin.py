@@ -22,13 +22,13 @@ DECLARED = "column "
 class Origin:
     """Where a record came from.
 
-    `path` is None for a frame in memory. `columns` maps a role to the column that plays it; `notes` are
-    sentences with counts, on what was dropped, merged or assumed; `identifiers` are columns that identify
-    people. `n_withdrawn` learners were left out because a list says so; `n_absent` names of that list are
-    not in the file. `digests` are those of the learners' ids, for the ledger alone; None where no ids are known.
-    `yearless` says that the years of times are assumed. `guesses` is what reading decided by looking at learners'
-    rows: none of it may be there for a guarantee, whose neighbours differ in one learner's rows and have to be read
-    alike.
+    `path` is None for a frame in memory; `beside` are further files about the same learners. `columns` maps a
+    role to the column that plays it; `notes` are sentences with counts, on what was dropped, merged or assumed;
+    `identifiers` are columns that identify people. `n_withdrawn` learners were left out because a list says so;
+    `n_absent` names of that list are not in the file. `digests` are those of the learners' ids, for the ledger alone;
+    None where no ids are known. `yearless` says that the years of times are assumed. `guesses` is what reading decided
+    by looking at learners' rows: none of it may be there for a guarantee, whose neighbours differ in one learner's rows
+    and have to be read alike.
     """
 
     path: Path | None = None
@@ -41,6 +41,12 @@ class Origin:
     digests: Digests | None = field(default=None, compare=False)
     yearless: bool = False
     guesses: tuple[Guess, ...] = ()
+    beside: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that was read."""
+        return (*(() if self.path is None else (self.path,)), *self.beside)
 
     def refuse_people(self, result: str, names: Sequence[str], setting: str = "action") -> None:
         """Names of actions and items reach every result; names of people must not.

@@ -8,7 +8,7 @@ a list that removes nobody is an error.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -39,6 +39,8 @@ class LeftOut:
     n_ambiguous: int
     guesses: tuple[Guess, ...] = ()
     """Where other learners' names decide whom the list means, or how it is split."""
+    gone: pl.Series = field(default_factory=lambda: pl.Series([], dtype=pl.String))
+    """Whom it named, as the learner column writes them."""
 
     @property
     def note(self) -> str:
@@ -59,6 +61,8 @@ class Withdrawn:
     """A list of learners who withdrew: a name per line, several by commas, or a table."""
 
     text: Text
+    may_be_elsewhere: bool = False
+    """Whether those who are listed may be in other tables only, so that one may lack all of them."""
 
     def leave_out(self, frame: pl.DataFrame, column: str) -> LeftOut:
         """Remove the rows of those who are listed.
@@ -78,13 +82,8 @@ class Withdrawn:
             guesses += (Guess("whom the list of those who withdrew means", hint=_DIFFERENT),)
         one = alike.filter(pl.col("learner").list.len() == 1)
         gone = pl.concat([exact["learner"], one["learner"].explode()]).drop_nulls().unique()
-        if not len(gone):
-            raise DataError(
-                f"{self.text.name}: the list of learners who withdrew removes nobody: none of its "
-                f"{len(names)} names is that of one learner in the log.",
-                hint=f"give one name per line, as column '{column}' writes it, and check that the list "
-                "belongs to this log.",
-            )
+        if not len(gone) and not self.may_be_elsewhere:
+            raise self.removes_nobody(column, f"{len(names)} ")
         leaves = frame["learner"].is_in(gone.implode()).fill_null(False)
         return LeftOut(
             frame.filter(~leaves),
@@ -94,6 +93,16 @@ class Withdrawn:
             n_absent=len(rest) - one.height,
             n_ambiguous=alike.height - one.height,
             guesses=guesses,
+            gone=gone,
+        )
+
+    def removes_nobody(self, column: str, how_many: str = "") -> DataError:
+        """The error of a list in which no learner is named."""
+        return DataError(
+            f"{self.text.name}: the list of learners who withdrew removes nobody: none of its {how_many}names is "
+            "that of one learner in the log.",
+            hint=f"give one name per line, as column '{column}' writes it, and check that the list "
+            "belongs to this log.",
         )
 
     def _names(self, column: str, known: pl.DataFrame) -> tuple[pl.Series, pl.Series, tuple[Guess, ...]]:

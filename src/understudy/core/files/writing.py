@@ -19,6 +19,8 @@ import polars as pl
 from understudy.errors import UsageError
 
 Row = dict[str, Any]
+# Seconds have a fraction only where there is one.
+TIMES_AS_TEXT = "%Y-%m-%d %H:%M:%S%.f"
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -169,11 +171,23 @@ def check_suffix(path: Path) -> None:
 
 def write_table(table: pl.DataFrame, path: Path, *, kind: str) -> None:
     """Write a table whole or not at all; `kind` says in the metadata of Parquet what it holds."""
+    write_tables({path: table}, kind=kind)
+
+
+def write_tables(tables: Mapping[Path, pl.DataFrame], *, kind: str) -> None:
+    """Write tables that belong together: none has its name before all of them are whole."""
+    (path, table), *others = tables.items()
     check_suffix(path)
-    if path.suffix.lower() == ".csv":
-        write_with(path, lambda temporary: table.write_csv(temporary))
-    else:
-        write_with(path, lambda temporary: table.write_parquet(temporary, metadata={"understudy": kind}))
+
+    def write(temporary: Path) -> None:
+        if path.suffix.lower() == ".csv":
+            table.write_csv(temporary, datetime_format=TIMES_AS_TEXT)
+        else:
+            table.write_parquet(temporary, metadata={"understudy": kind})
+        if others:
+            write_tables(dict(others), kind=kind)
+
+    write_with(path, write)
 
 
 def results_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:

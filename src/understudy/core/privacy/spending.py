@@ -159,7 +159,7 @@ class Account:
         _refuse_other_types(spending)
         path = origin.path
         how = MARKED if simulated else DECLARED if spending.simulated else ""
-        named = tuple(dict.fromkeys((*((path,) if path is not None else ()), *files)))
+        named = tuple(dict.fromkeys((*origin.files, *files)))
         if how == MARKED and not all(is_simulated(file) for file in named if file.exists()):
             how = DECLARED  # by a program: no file says so
         population = resolve_population(spending.population, path, simulated=bool(how))

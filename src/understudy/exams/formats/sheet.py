@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,58 +32,11 @@ from understudy.exams.formats.cells import (
 )
 from understudy.exams.formats.grouping import Grouping
 from understudy.exams.formats.sheet_header import Header, Heading, Items, read_header, refuse_answers
+from understudy.exams.formats.summary_rows import KINDS, not_a_learner, refuse_max, rows_left_out, rows_named
 from understudy.exams.responses import ExamOrigin, Points, Responses
 
 # Of the points, where nothing is declared.
 USUAL_SHARE = 0.5
-# The rows below the learners in the exports of learning platforms.
-_FOOTERS = (
-    *("overall average", "group average", "average", "mean", "gesamtdurchschnitt", "gruppendurchschnitt"),
-    *("durchschnitt", "mittelwert", "moyenne globale", "moyenne", "promedio general", "promedio"),
-    *(
-        "schnitt",
-        "klassenschnitt",
-        "klassendurchschnitt",
-        "notendurchschnitt",
-        "punktedurchschnitt",
-        "ø",
-        "∅",
-        "⌀",
-    ),
-    *(
-        "mittel",
-        "klassenmittel",
-        "median",
-        "class average",
-        "class mean",
-        "moyenne de la classe",
-        "médiane",
-        "media",
-    ),
-    *("mediana", "promedio de la clase", "media de la clase"),
-)
-# Rows that sum up the learners in another way.
-_SUMMARIES = (
-    *("sum", "total", "totals", "count", "standard deviation", "std dev", "summe", "gesamt", "gesamtsumme"),
-    *(
-        "anzahl",
-        "standardabweichung",
-        "stabw",
-        "somme",
-        "nombre",
-        "effectif",
-        "écart type",
-        "écart-type",
-        "suma",
-    ),
-    *("número", "cantidad", "desviación estándar", "desviación típica"),
-)
-# A row of points that can be reached. "Max" alone may be a learner's name.
-_MAXIMA = (
-    *("maximum", "max points", "maximum points", "max score", "maximum score", "out of", "points possible"),
-    *("maximalpunktzahl", "maximale punktzahl", "maximale punkte", "max. punkte", "erreichbare punkte"),
-)
-_NUMBER = re.compile(r"[\d.,\s]*")
 # Fewer digits may be points.
 _NUMBER_OF_A_LEARNER = r"^\d{4,}$"
 # A table of so many columns may have a row per answer.
@@ -297,18 +249,14 @@ class _Rows:
         frame = sheet.read(wanted)
         n_rows, notes = frame.height, []
         row_of = pl.int_range(n_rows, eager=True)
-        _refuse_max(frame, sheet)
-        for words, what in (
-            (_FOOTERS, "of averages below the learners"),
-            (_SUMMARIES, "of sums, counts or spreads below the learners"),
-            (_MAXIMA, "of maxima"),
-        ):
-            not_learners = _rows_named(frame, words, None if learner is None else str(learner.position))
+        refuse_max(frame, sheet)
+        for words, what in KINDS:
+            not_learners = rows_named(frame, words, None if learner is None else str(learner.position))
             if not_learners.any():
                 if learner is None:
-                    raise _not_a_learner(sheet, int(frame["line"][int(not_learners.arg_max() or 0)]), what)
+                    raise not_a_learner(sheet, int(frame["line"][int(not_learners.arg_max() or 0)]), what)
                 frame, row_of = frame.filter(~not_learners), row_of.filter(~not_learners)
-                notes.append(_left_out(int(not_learners.sum()), what))
+                notes.append(rows_left_out(int(not_learners.sum()), what))
         if learner is None and withdrawn is not None:
             raise DataError(
                 f"{sheet.file}: a list of learners who withdrew was given, but no column names the learners.",
@@ -346,7 +294,7 @@ def _settle_learners(
         if n_empty := int((~kept).sum()):
             matrix, lines = matrix[kept], lines.filter(pl.Series(kept))
             names = None if names is None else names.filter(pl.Series(kept))
-            notes.append(_left_out(n_empty, "without a name and without an answer"))
+            notes.append(rows_left_out(n_empty, "without a name and without an answer"))
     if not len(lines):
         raise DataError(f"{sheet.file}: no learner is left to read.", hint="check the export.")
     if names is not None and learner is not None:
@@ -364,49 +312,6 @@ def _settle_learners(
                     settings=("learner",),
                 )
     return names, matrix, notes, pl.Series(kept)
-
-
-def _words(frame: pl.DataFrame) -> pl.DataFrame:
-    """The cells of the columns of text, as they are compared."""
-    return frame.drop("line").select(
-        pl.col(pl.String).str.strip_chars().str.to_lowercase().str.strip_chars_end(":.").fill_null("")
-    )
-
-
-def _rows_named(frame: pl.DataFrame, names: tuple[str, ...], learner: str | None) -> pl.Series:
-    """Which rows are called so, each by itself, wherever it stands.
-
-    A row that names a learner is that learner's, whatever its other cells hold: the number of learners is that of
-    the learner column.
-    """
-    words = _words(frame)
-    nobody = pl.col(learner).is_in(("", *names)) if learner in words.columns else pl.lit(learner is None)
-    return (
-        frame.select("line")
-        .with_columns(words)
-        .select(pl.any_horizontal(pl.lit(False), pl.col(words.columns).is_in(names)) & nobody)
-        .to_series()
-    )
-
-
-def _refuse_max(frame: pl.DataFrame, sheet: Sheet) -> None:
-    """Refuse a first or last row that "max" alone names: it may be a row of maxima as well as a learner."""
-    words = _words(frame)
-    for at in {0, frame.height - 1} if words.height else ():
-        if {word for word in words.row(at) if not _NUMBER.fullmatch(word)} == {"max"}:
-            raise _not_a_learner(sheet, int(frame["line"][at]), "of maxima")
-
-
-def _not_a_learner(sheet: Sheet, line: int, what: str) -> DataError:
-    return DataError(
-        f"{sheet.file}: {sheet.place} {line} is named like a row {what}.",
-        hint="delete it, and write maxima into the header, as in 'Q1 (15 points)'; if it is a learner, write their "
-        "name in full.",
-    )
-
-
-def _left_out(n_rows: int, which: str) -> str:
-    return f"{counted(n_rows, 'row')} {which} {'was' if n_rows == 1 else 'were'} left out."
 
 
 def _as_names(values: pl.Series, file: str, learner: Heading) -> pl.Series:

@@ -13,14 +13,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.logs.attacks.fingerprints import RARE, count_entries
+from understudy.logs.attacks.quasi_identifiers import ColumnTable
 from understudy.logs.attacks.statistics import LogStatistics
+from understudy.logs.attacks.timing import TimingTable
 from understudy.logs.interactions import IntArray, Interactions, totals
 from understudy.logs.models.markov import TransitionCounts, steps_of
 
 Floats = NDArray[np.float64]
-
-# What at most this many learners of the population did is rare.
-RARE = 10
 
 
 class Knowledge:
@@ -55,7 +55,7 @@ class Knowledge:
 
         The published limit weighs an action by -p log p, which is next to nothing for
         a rare one; but a learner who did what hardly any other does is recognised by just that. So
-        learners with a rare action are judged whatever their entropy.
+        learners with a rare action, a rare time or a rare row of the table are judged whatever their entropy.
         """
         log = self.population
         enough = self.enough_entropy.copy()
@@ -63,6 +63,10 @@ class Knowledge:
         learner, action = pair // max(log.n_actions, 1), pair % max(log.n_actions, 1)
         n_learners_with = np.bincount(action, minlength=log.n_actions)
         enough[learner[n_learners_with[action] <= RARE]] = True
+        if self.timing is not None:
+            enough |= self.timing.rare_learners(RARE)
+        if self.quasi_identifiers is not None:
+            enough |= self.quasi_identifiers.rare_learners(RARE)
         return enough
 
     @cached_property
@@ -79,6 +83,16 @@ class Knowledge:
     def statistics(self) -> LogStatistics:
         """What each learner adds to the statistics of a log."""
         return LogStatistics(self.population, self.training_share)
+
+    @cached_property
+    def timing(self) -> TimingTable | None:
+        """When each learner worked; None where times are not told."""
+        return TimingTable(self.population) if self.population.has_times else None
+
+    @cached_property
+    def quasi_identifiers(self) -> ColumnTable | None:
+        """What the declared columns say about each learner; None where there are none."""
+        return ColumnTable(self.population) if self.population.columns else None
 
     @cached_property
     def bags(self) -> BagTable:
@@ -145,12 +159,6 @@ def with_outcomes(log: Interactions) -> Interactions:
         return log
     names = tuple(f"{name}/{result}" for name in log.actions for result in (0, 1))
     return Interactions(log.code, log.outcome, log.offsets, names)
-
-
-def count_entries(learner: IntArray, column: IntArray, n_columns: int) -> tuple[IntArray, IntArray, Floats]:
-    """Distinct (learner, column) pairs, sorted, with their counts."""
-    pair, count = np.unique(learner.astype(np.int64) * n_columns + column, return_counts=True)
-    return pair // max(n_columns, 1), pair % max(n_columns, 1), count.astype(np.float64)
 
 
 def _align(keys: IntArray, found: IntArray, count: Floats) -> Floats:

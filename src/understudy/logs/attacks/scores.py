@@ -22,6 +22,15 @@ from understudy.logs.interactions import Interactions
 Floats = NDArray[np.float64]
 
 
+def detail_scores(knowledge: Knowledge, synthetic: Interactions) -> dict[str, Floats]:
+    """The scores of the attacks on times and on declared columns: those that both logs have."""
+    scores: dict[str, Floats] = {}
+    for table in (knowledge.timing, knowledge.quasi_identifiers):
+        if table is not None:
+            scores.update(table.scores(synthetic))
+    return scores
+
+
 def scores_without_refits(
     knowledge: Knowledge, synthetic: Interactions, workers: int = 1
 ) -> dict[str, Floats]:
@@ -35,6 +44,7 @@ def scores_without_refits(
     scores["rare"] = rare_scores(knowledge, synthetic)
     scores["rare-bags"] = rare_bag_scores(knowledge, synthetic)
     scores.update(tracing_scores(knowledge, synthetic))
+    scores.update(detail_scores(knowledge, synthetic))
     scores["joint"] = joint_scores(knowledge, synthetic)
     for name, plugged in plugged_attacks().items():
         scores[name] = scores_of(name, plugged, knowledge, synthetic)

@@ -29,7 +29,7 @@ from scipy.stats import norm, rankdata
 from understudy.core.attacks.linear import LinearPosterior
 from understudy.core.attacks.shadows import Shadow, ShadowCalibration, fit_score_weights
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.attacks.scores import scores_without_refits
+from understudy.logs.attacks.scores import detail_scores, scores_without_refits
 from understudy.logs.attacks.steps import count_scores, rare_bag_scores, rare_scores, transition_scores
 from understudy.logs.attacks.tracing import tracing_scores
 from understudy.logs.interactions import Interactions
@@ -42,8 +42,8 @@ N_STACKED = 4
 # Ridge of its regression. The scores of four refits of few learners would be learned by heart without.
 STACKING_PENALTY = 100.0
 
-# The scores of the other attacks that are cheap to recompute; those of tracing come on top. `pairwise` compares
-# the first.
+# The scores of the other attacks that are cheap to recompute; those of tracing, of times and of declared columns are
+# added. `pairwise` compares the first.
 CHEAP = (transition_scores, count_scores, rare_scores, rare_bag_scores)
 REFITTING_ATTACKS = ("pairwise", "joint-linear", "shadow", "stacked")
 
@@ -77,8 +77,8 @@ def n_stacked(n_shadows: int) -> int:
 
 def cheap_scores(knowledge: Knowledge, synthetic: Interactions) -> Floats:
     """One column per cheap attack."""
-    tracing = tracing_scores(knowledge, synthetic)
-    return np.column_stack([*(score(knowledge, synthetic) for score in CHEAP), *tracing.values()])
+    others = tracing_scores(knowledge, synthetic) | detail_scores(knowledge, synthetic)
+    return np.column_stack([*(score(knowledge, synthetic) for score in CHEAP), *others.values()])
 
 
 class ShadowAttack:

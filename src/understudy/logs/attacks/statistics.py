@@ -1,13 +1,13 @@
 """LogStatistics: what a log says in numbers, and what each learner of a population adds to them.
 
-Shares of actions, of practice runs, of first actions, of lengths and of jumps between actions, and success rates by
-action where there are outcomes: what generators keep, and what therefore moves with who was in. Statistics of a kind
-are put in three bands by how common they are, since generators keep common things better.
+Shares of actions, of practice runs, of first actions, of lengths and of jumps between actions, success rates by
+action where there are outcomes, and what `detail_statistics` counts of times and declared columns: what generators
+keep, and what therefore moves with who was in. Statistics of a kind are put in three bands by how common they are,
+since generators keep common things better.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,29 +17,26 @@ from scipy.sparse import csr_array, hstack
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from scipy.special import expit
 
+from understudy.logs.attacks.detail_statistics import (
+    COLUMN_KINDS,
+    TIME_KINDS,
+    ColumnStatistics,
+    Entries,
+    TimeStatistics,
+    entries,
+)
 from understudy.logs.interactions import IntArray, Interactions, totals
 from understudy.logs.models.rasch import fit_rasch
 
 Floats = NDArray[np.float64]
 
-KINDS = ("rows", "runs", "starts", "lengths", "jumps", "successes")
+KINDS = ("rows", "runs", "starts", "lengths", "jumps", "successes", *TIME_KINDS, *COLUMN_KINDS)
 # Jumps that are looked at: rare ones are too many, and each says next to nothing.
 MOST_JUMPS = 2000
 N_LENGTHS = 24
 N_BANDS = 3
 # Learners with longer vectors count no more than these: generators that protect learners bound them too.
 CLIPPED_FROM = 0.9
-
-
-@dataclass(frozen=True)
-class _Entries:
-    """Cells of a kind: `learner` adds `value` to `cell`. The sums are divided by the learners' `size`."""
-
-    learner: IntArray
-    cell: IntArray
-    value: Floats
-    n_cells: int
-    size: Floats
 
 
 class LogStatistics:
@@ -55,13 +52,19 @@ class LogStatistics:
         self._edges = np.geomspace(1, max(int(log.lengths.max(initial=0)), 2) + 1, N_LENGTHS + 1)
         self._attempts = np.bincount(log.action, minlength=log.n_actions).astype(np.float64)
         self._jumps = _most_common(_jumps(log)[1], MOST_JUMPS)
+        self._details: list[TimeStatistics | ColumnStatistics] = [
+            *([TimeStatistics(log)] if log.has_times else []),
+            *([ColumnStatistics(log)] if log.columns else []),
+        ]
         parts = self._shares_of(log)
-        kinds = [_bands(totals(part.cell, part.value, part.n_cells)) for part in parts]
+        kinds = [(name, _bands(totals(part.cell, part.value, part.n_cells))) for name, part in parts]
         if log.outcome is not None:
             self._rate = (totals(log.action, log.outcome, log.n_actions) + 1.0) / (self._attempts + 2.0)
-            kinds.append(_bands(self._attempts))
-        self.kind: NDArray[np.int64] = np.concatenate([N_BANDS * k + bands for k, bands in enumerate(kinds)])
-        self.contributions, squares = self._contributions(parts, max(share, 1e-9))
+            kinds.append(("successes", _bands(self._attempts)))
+        self.kind: NDArray[np.int64] = np.concatenate(
+            [N_BANDS * KINDS.index(name) + bands for name, bands in kinds]
+        )
+        self.contributions, squares = self._contributions([part for _, part in parts], max(share, 1e-9))
         # What never varies has a spread of 0, which rounding may leave a little below: its root would not be a number.
         self.spread: Floats = share * (1.0 - share) * np.maximum(squares, 0.0)
 
@@ -74,7 +77,7 @@ class LogStatistics:
         """The statistics of a log."""
         found = [
             totals(part.cell, part.value, part.n_cells) / max(float(part.size.sum()), 1.0)
-            for part in self._shares_of(log)
+            for _, part in self._shares_of(log)
         ]
         if self._population.outcome is not None:
             attempts = np.bincount(log.action, minlength=log.n_actions)
@@ -82,7 +85,7 @@ class LogStatistics:
             found.append(above / (attempts + 1.0))
         return np.concatenate(found)
 
-    def _shares_of(self, log: Interactions) -> list[_Entries]:
+    def _shares_of(self, log: Interactions) -> list[tuple[str, Entries]]:
         """Everything but the success rates."""
         n, learner = log.n_actions, log.learner
         new_run = _new_runs(log)
@@ -96,25 +99,19 @@ class LogStatistics:
         )
         bins = np.clip(np.searchsorted(self._edges, log.lengths, side="right") - 1, 0, N_LENGTHS - 1)
         everybody = np.arange(log.n_learners)
+        n_runs = np.bincount(learner[new_run], minlength=log.n_learners)
+        n_jumps = np.bincount(jumper, minlength=log.n_learners)
+        ones = np.ones(log.n_learners)
         return [
-            _entries(learner, log.action, n, log.lengths),
-            _entries(
-                learner[new_run],
-                log.action[new_run],
-                n,
-                np.bincount(learner[new_run], minlength=log.n_learners),
-            ),
-            _entries(some, log.action[log.offsets[:-1][some]], n, np.ones(log.n_learners)),
-            _entries(everybody, bins, N_LENGTHS, np.ones(log.n_learners)),
-            _entries(
-                jumper[known],
-                place[known],
-                len(self._jumps),
-                np.bincount(jumper, minlength=log.n_learners),
-            ),
+            ("rows", entries(learner, log.action, n, log.lengths)),
+            ("runs", entries(learner[new_run], log.action[new_run], n, n_runs)),
+            ("starts", entries(some, log.action[log.offsets[:-1][some]], n, ones)),
+            ("lengths", entries(everybody, bins, N_LENGTHS, ones)),
+            ("jumps", entries(jumper[known], place[known], len(self._jumps), n_jumps)),
+            *(part for details in self._details for part in details.of(log)),
         ]
 
-    def _contributions(self, parts: list[_Entries], share: float) -> tuple[LinearOperator, Floats]:
+    def _contributions(self, parts: list[Entries], share: float) -> tuple[LinearOperator, Floats]:
         """Counts of each learner less their size times the share of the cell, and their sums of squares.
 
         The counts are sparse, and what is taken from them is a product of narrow matrices.
@@ -150,10 +147,6 @@ class LogStatistics:
         matrix = csr_array((residual, (log.learner, log.action)), shape=(log.n_learners, log.n_actions))
         popularity = self._attempts / max(log.n_rows, 1) + 0.5 / max(log.n_actions, 1)
         return _scaled(matrix, _clip_factors(matrix / np.sqrt(popularity)))
-
-
-def _entries(learner: IntArray, cell: IntArray, n_cells: int, size: NDArray[np.generic]) -> _Entries:
-    return _Entries(learner, cell.astype(np.int64), np.ones(len(cell)), n_cells, size.astype(np.float64))
 
 
 def _new_runs(log: Interactions) -> NDArray[np.bool_]:

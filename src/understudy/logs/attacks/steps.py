@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from understudy.logs.attacks.knowledge import RARE, Knowledge, StepTable, with_outcomes
-from understudy.logs.interactions import IntArray, Interactions, totals
+from understudy.logs.attacks.fingerprints import found_beyond_chance
+from understudy.logs.attacks.knowledge import Knowledge, StepTable, with_outcomes
+from understudy.logs.interactions import Interactions, totals
 
 Floats = NDArray[np.float64]
 
@@ -93,26 +94,15 @@ def rare_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.flo
     """Rare steps found, less those expected."""
     table = knowledge.steps
     found = table.counts_in(synthetic) > 0
-    return _surprise(table.learner, table.step, table.n_learners_with, found, knowledge.population.n_learners)
+    return found_beyond_chance(
+        table.learner, table.step, table.n_learners_with, found, knowledge.population.n_learners
+    )
 
 
 def rare_bag_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.float64]:
     """Rare bags of actions found, less those expected."""
     table = knowledge.bags
     found = table.found_in(synthetic)
-    return _surprise(table.learner, table.bag, table.n_learners_with, found, knowledge.population.n_learners)
-
-
-def _surprise(
-    learner: IntArray,
-    feature: IntArray,
-    n_learners_with: IntArray,
-    found: NDArray[np.bool_],
-    n_learners: int,
-) -> NDArray[np.float64]:
-    """Per learner: sum over their rare features of (found - share found among equally rare ones)."""
-    rarity = np.minimum(n_learners_with, RARE + 1)
-    n_equal = np.bincount(rarity, minlength=RARE + 2)
-    share = totals(rarity, found, RARE + 2) / np.maximum(n_equal, 1)
-    surprise = np.where(rarity <= RARE, found - share[rarity], 0.0)
-    return totals(learner, surprise[feature], n_learners)
+    return found_beyond_chance(
+        table.learner, table.bag, table.n_learners_with, found, knowledge.population.n_learners
+    )

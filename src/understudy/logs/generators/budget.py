@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import inf, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -43,8 +43,9 @@ SHARES = {
 }
 # Of a log without outcomes nothing is asked about them: statistics with one of these words in their names.
 _OF_OUTCOMES = ("slopes", "curvature", "abilities", "successes", "practice")
-# What finding the vocabulary takes from all others when it is not public. On simulated classrooms (100 to 1,500 learners,
-# 40 and 200 actions, epsilon 8) 0.3 brought everything closer than 0.2 and 0.1 did: what has no name is worth little.
+# What finding the vocabulary takes from all others when it is not public. On simulated classrooms (100 to 1,500
+# learners, 40 and 200 actions, epsilon 8) 0.3 brought everything closer than 0.2 and 0.1: what has no name is worth
+# little.
 VOCABULARY_SHARE = 0.30
 
 # What the accounting rests on: no more noisy integers than this in all, none with less noise than
@@ -140,7 +141,7 @@ class Exact(Spending):
     exact = True
 
     def __init__(self, shares: dict[str, float]) -> None:
-        super().__init__(1.0, os_noise(), vocabulary=False, shares=shares)
+        super().__init__(inf, os_noise(), vocabulary=False, shares=shares)
 
     def spend(self, name: str, *totals: Total) -> list[Noisy]:
         """The sums as they are; what little noise is stated keeps formulas that divide by it finite."""
@@ -205,7 +206,8 @@ def choose_norm(
     entries.
     """
     size = max(float((learners * sizes).sum()), 1e-9)
-    norms = np.geomspace(max(1.0, sizes[0]), sizes[-1], 60)
+    # So fine that a forecast is smooth in epsilon.
+    norms = np.geomspace(max(1.0, sizes[0]), sizes[-1], 240)
     lost = (learners * np.maximum(sizes - norms[:, None], 0.0)).sum(axis=1) / size
     noise = 0.4 * n_columns * norms / sqrt(rho) / max(mass, 1.0)
     return float(norms[np.argmin(matters * lost + noise)])

@@ -7,11 +7,13 @@ baseline they are exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from understudy.logs.generators.budget import Spending
+from understudy.logs.generators.budget import Exact, Spending
+from understudy.logs.generators.found_columns import Unknown, with_found_columns
+from understudy.logs.generators.private_columns import ColumnModels, LearnedColumn, column_shares, fit_columns
 from understudy.logs.generators.private_times import fit_times, time_shares
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.times import TimeModel
@@ -24,23 +26,38 @@ class Details:
     times: TimeModel | None = None
     notes: tuple[str, ...] = ()
     """Sentences that follow from noisy sums alone, so that they may leave."""
+    columns: ColumnModels = field(default_factory=ColumnModels)
 
     def add_to(self, walks: Interactions, rng: np.random.Generator) -> Interactions:
         """The walks with times and columns."""
         if self.times is not None:
             walks = self.times.add_to(walks, rng)
+        if self.columns.order:
+            walks = replace(walks, columns=self.columns.draw(walks, rng))
         return walks
+
+    @property
+    def learned_columns(self) -> tuple[LearnedColumn, ...]:
+        """For a card: what each column is given, and how precise its shares are."""
+        return self.columns.learned
 
 
 def detail_shares(log: Interactions) -> dict[str, float]:
     """What times and columns take of the budget, where all else takes 1 together; by public facts alone."""
-    return {**time_shares(log)}
+    return {**time_shares(log), **column_shares(log), **Unknown.of(log).shares()}
 
 
 def fit_details(log: Interactions, spending: Spending, n_learners: int) -> Details:
     """Learn about times and columns from sums that `spending` releases, those of `n_learners` learners.
 
-    An attacker who saw the sums replays them with a log of other learners; how many there were is public.
+    An attacker who saw the sums replays them with a log of other learners; how many there were is public. Categories
+    and bounds of columns are known here: declared, or found before.
     """
     times, note = fit_times(log, spending, n_learners) if log.has_times else (None, "")
-    return Details(times, tuple(filter(None, (note,))))
+    return Details(times, tuple(filter(None, (note,))), fit_columns(log, spending, n_learners))
+
+
+def exact_details(log: Interactions) -> Details:
+    """What a baseline learns: all sums as they are, and categories and bounds read off the data."""
+    spending = Exact(detail_shares(log))
+    return fit_details(with_found_columns(log, spending, None), spending, log.n_learners)

@@ -77,6 +77,8 @@ class ExpectedError:
     noise: float
     chance: float
     unknowing: float
+    told_noise: float | None = None
+    """The noise of rows whose action is named, where others are pooled: that these are pooled is true, and no noise."""
 
     @property
     def expected(self) -> float:
@@ -96,7 +98,8 @@ class ExpectedError:
     @property
     def mostly_noise(self) -> bool:
         """Whether what is not known without the release would for the most part be unknown after it."""
-        return self.noise > MOSTLY * self.unknowing
+        noise = self.noise if self.told_noise is None else self.told_noise
+        return noise > MOSTLY * self.unknowing
 
     def to_json(self, *, mostly_noise: bool | None = None) -> dict[str, Any]:
         """For machines; `mostly_noise` where that is decided otherwise."""
@@ -213,9 +216,9 @@ def forecast(
     if pooled:
         # A pooled attempt is at no action that it should be at, and of its action nothing is known.
         unknown = (1.0 - pooled) * of_difficulties.noise**2 + pooled * UNKNOWN_DIFFICULTIES**2
-        of_difficulties = replace(of_difficulties, noise=sqrt(unknown))
+        of_difficulties = replace(of_difficulties, noise=sqrt(unknown), told_noise=of_difficulties.noise)
         of_shares, of_steps = (
-            replace(each, noise=min(1.0, pooled + (1.0 - pooled) * each.noise))
+            replace(each, noise=min(1.0, pooled + (1.0 - pooled) * each.noise), told_noise=each.noise)
             for each in (of_shares, of_steps)
         )
     # More synthetic learners than there were real ones know no more than these.

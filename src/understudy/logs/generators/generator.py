@@ -15,8 +15,7 @@ from understudy.core.attacks.transcript import LearnerSums
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.errors import UsageError
-from understudy.logs.generators.budget import Exact
-from understudy.logs.generators.details import Details, detail_shares, fit_details
+from understudy.logs.generators.details import Details, exact_details
 from understudy.logs.interactions import Interactions, as_log
 
 DetailsBy = Literal["exact", "own", "none"]
@@ -78,7 +77,7 @@ class Generator(ABC):
         self.guarantee_ = claim if noise.secret else Guarantee.seeded(claim)
         self.details_ = Details()
         if self.details == "exact":
-            self.details_ = fit_details(log, Exact(detail_shares(log)), log.n_learners)
+            self.details_ = exact_details(log)
         self._fit(log.with_failures() if self.needs_outcomes else log, rng or np.random.default_rng(), noise)
         return self
 

@@ -45,6 +45,7 @@ from understudy.logs.generators.budget import (
     vocabulary_threshold,
 )
 from understudy.logs.generators.details import detail_shares, fit_details
+from understudy.logs.generators.found_columns import Unknown, as_found, with_found_columns
 from understudy.logs.generators.generator import DetailsBy, Generator
 from understudy.logs.generators.private_sums import (
     WalkStatistics,
@@ -144,7 +145,7 @@ class MarkovDP(Generator):
 
     def guarantee_for(self, log: Interactions) -> Guarantee:
         """What is proved where this log's names are declared, or else are found."""
-        return self.claim(log.n_learners, names_found=not log.declared)
+        return self.claim(log.n_learners, names_found=n_thresholds(log) > 0)
 
     def claim(self, n_learners: int, *, names_found: bool) -> Guarantee:
         """Where names are declared, all of delta is for the sums; where they are found, the sums spend less."""
@@ -160,13 +161,20 @@ class MarkovDP(Generator):
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
-        found = not log.declared
+        self.n_thresholds_ = n_thresholds(log)
         spending = Spending(
-            self._rho(vocabulary=found), noise, vocabulary=found, shares=self._all_shares(log)
+            self._rho(found=self.n_thresholds_ > 0),
+            noise,
+            vocabulary=not log.declared,
+            shares=self._all_shares(log),
         )
         log = first_rows(log, self.longest)
-        if found:
-            log = _with_private_vocabulary(log, spending, self._delta / 2)
+        # Each list of names that is found has the same part of what is for names.
+        delta = self._delta / 2 / max(self.n_thresholds_, 1)
+        if not log.declared:
+            log = _with_private_vocabulary(log, spending, delta)
+        log = with_found_columns(log, spending, delta)
+        self.declared_columns_ = tuple(column.declared for column in log.columns)
         self._fit_sums(log, spending)
         # Noisy, so it may be kept like everything that is computed from it.
         self.transcript_ = spending.released
@@ -190,12 +198,12 @@ class MarkovDP(Generator):
         total = sum(self._shares.values())
         return {name: share / total for name, share in self._shares.items()} | detail_shares(log)
 
-    def _rho(self, *, vocabulary: bool) -> float:
-        """The budget of all sums together, that of names included."""
-        if vocabulary:
-            found = self._sums_beside_names(self._delta).rho
-            assert found is not None
-            return found
+    def _rho(self, *, found: bool) -> float:
+        """The budget of all sums together, that of names included, where any are found."""
+        if found:
+            rho = self._sums_beside_names(self._delta).rho
+            assert rho is not None
+            return rho
         return budget(self.epsilon, self._delta)
 
     def _fit_sums(self, log: Interactions, spending: Spending) -> None:
@@ -228,8 +236,11 @@ class MarkovDP(Generator):
         """What each learner of a log would have added to the sums that this fit released; names aside."""
         found = self.found_names_
         shares = self._all_shares(log)
-        replay = Replay(self._rho(vocabulary=found), self.transcript_, vocabulary=found, shares=shares)
-        log = first_rows(log.with_failures(), self.longest)
+        rho = self._rho(found=self.n_thresholds_ > 0)
+        replay = Replay(rho, self.transcript_, vocabulary=found, shares=shares)
+        for name in Unknown.of(log).shares():
+            replay.skip(name)
+        log = as_found(first_rows(log.with_failures(), self.longest), self.declared_columns_)
         if found:
             log = log.with_vocabulary(self.actions_)
             replay.skip("vocabulary")
@@ -395,6 +406,11 @@ class MarkovDP(Generator):
 
         reach = 20.0 + float(np.abs(self.easiness_).max())
         return float(brentq(excess, -reach, reach))
+
+
+def n_thresholds(log: Interactions) -> int:
+    """How many lists of names are found by a threshold: of actions, and of columns' categories."""
+    return len(Unknown.of(log).values) + (not log.declared)
 
 
 def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float) -> Interactions:

@@ -272,21 +272,12 @@ class WalkStatistics:
         log, jumps = self.log, np.flatnonzero(self._jump_rows)
         moved = log.action[jumps].astype(np.int64) - log.action[jumps - 1]
         n_classes = n_displacements(log.n_actions)
-        counted = _counted(log.learner[jumps], displacement_class(moved, log.n_actions), n_classes)
+        counted = counted_pairs(log.learner[jumps], displacement_class(moved, log.n_actions), n_classes)
         return clipped_counts(*counted, (log.n_learners, n_classes), norm)
 
     def shared_actions(self, most: int) -> Total:
         """Per action: learners who attempted it, each spreading a norm of 1 over their first `most` actions."""
-        log = self.log
-        key = log.learner.astype(np.int64) * log.n_actions + log.action
-        first = np.sort(np.unique(key, return_index=True)[1])
-        learner, action = log.learner[first], log.action[first]
-        begin = np.searchsorted(learner, np.arange(log.n_learners))
-        early = np.arange(len(first)) - begin[learner] < most
-        ones = np.ones(int(early.sum()))
-        # Scaled down from `most` ones, so that every learner has the norm 1 exactly.
-        count = ones / np.sqrt(np.bincount(learner[early], minlength=log.n_learners)[learner[early]])
-        return clipped_counts(learner[early], action[early], count, self._shape, 1.0)
+        return shared_codes(self.log.learner, self.log.action, self._shape, most)
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -301,16 +292,32 @@ class WalkStatistics:
 
     @cached_property
     def _rows(self) -> Entries:
-        return _counted(self.log.learner, self.log.action, self.log.n_actions)
+        return counted_pairs(self.log.learner, self.log.action, self.log.n_actions)
 
     @cached_property
     def _runs(self) -> Entries:
-        return _counted(self.log.learner[self._new_run], self.log.action[self._new_run], self.log.n_actions)
+        return counted_pairs(
+            self.log.learner[self._new_run], self.log.action[self._new_run], self.log.n_actions
+        )
 
     def _log_norms(self, entries: Entries, longest: int) -> Total:
         learner, _, count = entries
         norm = np.sqrt(totals(learner, count**2, self.log.n_learners))
         return bounded_sum(np.log(np.maximum(norm, 1.0)) / np.log(longest), 1.0)
+
+
+def shared_codes(learner: IntArray, code: IntArray, shape: tuple[int, int], most: int) -> Total:
+    """Per code: learners who have it, each spreading a norm of 1 over their first `most` codes; rows are in order."""
+    n_learners, n_codes = shape
+    key = learner.astype(np.int64) * n_codes + code
+    first = np.sort(np.unique(key, return_index=True)[1])
+    learner, code = learner[first], code[first]
+    begin = np.searchsorted(learner, np.arange(n_learners))
+    early = np.arange(len(first)) - begin[learner] < most
+    ones = np.ones(int(early.sum()))
+    # Scaled down from `most` ones, so that every learner has the norm 1 exactly.
+    count = ones / np.sqrt(np.bincount(learner[early], minlength=n_learners)[learner[early]])
+    return clipped_counts(learner[early], code[early], count, shape, 1.0)
 
 
 def first_rows(log: Interactions, longest: int) -> Interactions:
@@ -337,6 +344,7 @@ def _bins(values: NDArray[np.generic], edges: IntArray) -> IntArray:
     return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
 
 
-def _counted(learner: IntArray, action: IntArray, n_actions: int) -> Entries:
+def counted_pairs(learner: IntArray, action: IntArray, n_actions: int) -> Entries:
+    """How often each learner has each action, or another code: the pairs that occur, and their counts."""
     pair, count = np.unique(learner.astype(np.int64) * n_actions + action, return_counts=True)
     return pair // n_actions, pair % n_actions, count.astype(np.float64)

@@ -19,6 +19,7 @@ from understudy.core.files.writing import (
     write_table,
     write_text,
 )
+from understudy.core.names import SYNTHETIC_PREFIX
 from understudy.core.options import settled
 from understudy.core.pages.card import NO_LIMIT
 from understudy.core.pages.notebook import notebook_table
@@ -34,7 +35,8 @@ from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.release.assessment import Assessment, assess
-from understudy.logs.release.card import card_content, card_page, citation, codebook, with_decisions
+from understudy.logs.release.card import card_content, card_page, citation, with_decisions
+from understudy.logs.release.codebook import codebook
 from understudy.logs.release.report import report_page
 from understudy.logs.synthesize import Sampling, check_budget, fitted
 from understudy.logs.trial import check_size
@@ -259,9 +261,12 @@ def _write(
         share, keep = temporary / "share", temporary / "keep"
         share.mkdir()
         keep.mkdir()
-        table = synthetic.to_polars("synthetic-")
-        write_table(table, share / "synthetic.csv", kind=generator.kind)
-        write_table(table, share / "synthetic.parquet", kind=generator.kind)
+        tables = {"synthetic": synthetic.to_polars(SYNTHETIC_PREFIX)}
+        if synthetic.learner_columns:
+            tables["learners"] = synthetic.learners_to_polars(SYNTHETIC_PREFIX)
+        for name, table in tables.items():
+            write_table(table, share / f"{name}.csv", kind=generator.kind)
+            write_table(table, share / f"{name}.parquet", kind=generator.kind)
         write_text(share / "codebook.csv", codebook(synthetic, generator.keeps_rows))
         write_text(share / "CITATION.cff", citation(content))
         write_json(share / "card.json", content)

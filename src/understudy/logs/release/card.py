@@ -14,8 +14,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from polars import selectors
 
 from understudy.core.files.words import counted, listed
+from understudy.core.files.writing import TIMES_AS_TEXT
+from understudy.core.names import SYNTHETIC_PREFIX
 from understudy.core.pages.card import (
     FIGURES_PUBLISHED,
     MISUSES,
@@ -37,6 +40,7 @@ from understudy.logs.histograms import MOST_NAMED, portrait
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.release.accuracy import uses_of, verdict_of
 from understudy.logs.release.assessment import Assessment
+from understudy.logs.release.codebook import codebook, n_occurring
 from understudy.logs.utility import METRICS
 
 N_EXAMPLE_ROWS = 8
@@ -81,10 +85,16 @@ def card_content(
         "expected": expected,
         "accuracy": [dict(vars(use)) for use in uses],
         "columns": list(csv.DictReader(io.StringIO(codebook(synthetic, generator.keeps_rows)))),
-        "examples": synthetic.to_polars("synthetic-").head(N_EXAMPLE_ROWS).to_dicts(),
+        "examples": _examples(synthetic),
         "measured": published(assessment, guarantee) if publish_figures else None,
         "measured_note": NOT_COVERED if publish_figures else NOT_PUBLISHED,
     }
+
+
+def _examples(synthetic: Interactions) -> list[dict[str, Any]]:
+    """The first rows, with times as text."""
+    rows = synthetic.to_polars(SYNTHETIC_PREFIX).head(N_EXAMPLE_ROWS)
+    return rows.with_columns(selectors.temporal().dt.to_string(TIMES_AS_TEXT)).to_dicts()
 
 
 def with_decisions(guarantee: Guarantee, accepted_risk: str, publish_figures: bool) -> Guarantee:
@@ -271,39 +281,6 @@ def card_page(content: dict[str, Any], synthetic: Interactions) -> str:
         n_named=min(MOST_NAMED, content["n_actions"]),
         noisy=bool(content["accuracy"]) and content["accuracy"][0]["grade"] == NOISE,
     )
-
-
-def codebook(synthetic: Interactions, keeps_rows: bool) -> str:
-    """What each column of the log means, as CSV; a method may have kept rows of real learners."""
-    who = "A real learner under a new number" if keeps_rows else "A synthetic learner"
-    number = "is arbitrary." if keeps_rows else "is arbitrary and belongs to no real learner."
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["column", "type", "meaning", "values"])
-    writer.writerow(
-        [
-            "learner",
-            "text",
-            f"{who}. The number {number}",
-            f"{synthetic.n_learners} different values",
-        ]
-    )
-    writer.writerow(
-        [
-            "action",
-            "text",
-            "What the learner attempted; rows of a learner are in order.",
-            f"{n_occurring(synthetic)} different names",
-        ]
-    )
-    if synthetic.outcome is not None:
-        writer.writerow(["outcome", "integer", "Whether the attempt succeeded.", "1 success, 0 failure"])
-    return text.getvalue()
-
-
-def n_occurring(synthetic: Interactions) -> int:
-    """Actions that occur. The vocabulary may have more, but that would be a fact about the real log."""
-    return len(set(synthetic.action.tolist()))
 
 
 def citation(card: dict[str, Any]) -> str:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.logs.column_codes import ColumnCodes, pair_codes, shared_columns
+from understudy.logs.column_codes import (
+    N_LENGTHS,
+    N_RATES,
+    ColumnCodes,
+    length_classes,
+    pair_codes,
+    shared_columns,
+    success_classes,
+)
 from understudy.logs.columns import Column
 from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.utility.comparison import Comparison, Metric, kolmogorov_smirnov, total_variation
@@ -81,22 +89,6 @@ def _coded(real: Interactions, synthetic: Interactions, of: str) -> dict[str, _C
             successes = [success_classes(log) for log in (real, synthetic)]
             coded["(successes)"] = successes[0], successes[1], N_RATES
     return coded
-
-
-# Classes of a learner's number of rows, by powers of two, and of their success rate.
-N_LENGTHS, N_RATES = 14, 5
-
-
-def length_classes(log: Interactions) -> IntArray:
-    """The number of rows of each learner as a class: none, 1, 2 to 3, 4 to 7 and so on."""
-    return np.minimum(np.frexp(log.lengths.astype(np.float64))[1], N_LENGTHS - 1)
-
-
-def success_classes(log: Interactions) -> IntArray:
-    """The success rate of each learner in fifths; 0 without rows."""
-    successes = np.bincount(log.learner, weights=log.success, minlength=log.n_learners)
-    rate = successes / np.maximum(log.lengths, 1)
-    return np.minimum((N_RATES * rate).astype(np.int64), N_RATES - 1)
 
 
 def _pair_distance(first: _Coded, second: _Coded) -> float:

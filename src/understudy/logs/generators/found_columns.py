@@ -1,0 +1,141 @@
+"""Categories and bounds of columns that the custodian did not declare: found privately, and paid for.
+
+Categories are released as the names of actions are: those that enough learners share, above a threshold that a learner
+who has one alone passes with no more than a stated delta. Bounds are the ends of public bins that stand out from noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from understudy.core.names import natural_order
+from understudy.logs.columns import OTHER, Column, Declared, Kind
+from understudy.logs.generators.budget import Noisy, Spending, vocabulary_threshold
+from understudy.logs.generators.private_columns import statistic_of
+from understudy.logs.generators.private_sums import shared_codes
+from understudy.logs.interactions import IntArray, Interactions
+
+Floats = NDArray[np.float64]
+
+# What finding takes of the budget for each column, where all but columns takes 1 together.
+FOUND_SHARE = 0.02
+FOUND = "found"
+# At most so many different categories or bins of a learner count.
+MOST_OWN = 16
+# Bounds of numbers are looked for among powers of two, those of times among months of thirty days from 1970 to 2134.
+_POWERS = np.exp2(np.arange(-10.0, 41.0))
+_NUMBER_EDGES = np.concatenate([-_POWERS[::-1], [0.0], _POWERS])
+_TIME_EDGES = np.arange(2001.0) * 30.0 * 86400.0
+# The chance that noise alone makes any of the bins stand out.
+FALSE_BIN = 1e-3
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Columns of which something is to be found."""
+
+    values: tuple[Declared, ...] = ()
+    bounds: tuple[Declared, ...] = ()
+
+    @classmethod
+    def of(cls, log: Interactions) -> Unknown:
+        """By what is declared alone."""
+        asked = [column.declared for column in log.columns if _asked(column.declared)]
+        return cls(
+            tuple(declared for declared in asked if declared.coded),
+            tuple(declared for declared in asked if not declared.coded),
+        )
+
+    def shares(self) -> dict[str, float]:
+        """What finding them takes of the budget."""
+        return {statistic_of(declared, FOUND): FOUND_SHARE for declared in (*self.values, *self.bounds)}
+
+
+def _asked(declared: Declared) -> bool:
+    bounded = declared.low is not None and declared.high is not None
+    return declared.found and (declared.kind is Kind.category or not (declared.coded or bounded))
+
+
+def with_found_columns(log: Interactions, spending: Spending, delta: float | None) -> Interactions:
+    """The log with categories and bounds that were found; categories that were not told become `OTHER`.
+
+    `delta` is the chance, for each column of categories, that one is told which a single learner has; without one, for
+    baselines, all of them are.
+    """
+    found = []
+    for column in log.columns:
+        if not _asked(column.declared):
+            found.append(column)
+        elif column.declared.coded:
+            found.append(_with_values(log, column, spending, delta))
+        else:
+            found.append(_with_bounds(log, column, spending))
+    return replace(log, columns=tuple(found))
+
+
+def as_found(log: Interactions, declared: tuple[Declared, ...]) -> Interactions:
+    """Another log with the categories and bounds that were found before."""
+    by_name = {each.name: each for each in declared}
+    return replace(
+        log, columns=tuple(_recoded(column, by_name[column.declared.name]) for column in log.columns)
+    )
+
+
+def _recoded(column: Column, declared: Declared) -> Column:
+    if not declared.coded:
+        return Column(declared, column.cells)
+    place = {name: code for code, name in enumerate(declared.values)}
+    other = len(declared.values)
+    # The last entry is that of a missing cell, whose code is -1.
+    table = np.array([place.get(name, other) for name in column.declared.values] + [other, -1])
+    return Column(declared, table[np.clip(column.cells, -1, len(column.declared.values))])
+
+
+def _with_values(log: Interactions, column: Column, spending: Spending, delta: float | None) -> Column:
+    declared, name = column.declared, statistic_of(column.declared, FOUND)
+    learner, code = _codes_of_learners(
+        log, column, column.cells, (column.cells >= 0) & (column.cells < len(declared.values))
+    )
+    total = shared_codes(learner, code, (log.n_learners, len(declared.values)), MOST_OWN)
+    # As with names of actions: only what occurs is a candidate, and how many candidates there were is kept by nobody.
+    candidate = np.flatnonzero(total.values > 0)
+    (shared,) = spending.spend(name, replace(total, values=total.values[candidate]))
+    least = 0.0 if delta is None else vocabulary_threshold(float(np.max(shared.sigma)), delta, MOST_OWN)
+    counts = {declared.values[each]: count for each, count in zip(candidate, shared.values, strict=True)}
+    told = natural_order([value for value, count in counts.items() if count > least and value != OTHER])
+    spending.released[f"{name} 0"] = Noisy(np.array([counts[value] for value in told]), shared.sigma)
+    return _recoded(column, replace(declared, values=tuple(told)))
+
+
+def _with_bounds(log: Interactions, column: Column, spending: Spending) -> Column:
+    declared = column.declared
+    edges = _TIME_EDGES if declared.kind is Kind.time else _NUMBER_EDGES
+    there = ~np.isnan(column.cells)
+    place = np.searchsorted(edges, np.where(there, column.cells, 0.0), side="right") - 1
+    learner, code = _codes_of_learners(log, column, np.clip(place, 0, len(edges) - 2), there)
+    total = shared_codes(learner, code, (log.n_learners, len(edges) - 1), MOST_OWN)
+    (noisy,) = spending.spend(statistic_of(declared, FOUND), total)
+    low, high = _bounds(noisy, edges)
+    found = replace(declared, low=low, high=high)
+    return Column(found, np.clip(column.cells, low, high))
+
+
+def _bounds(noisy: Noisy, edges: Floats) -> tuple[float, float]:
+    """The ends of the first and the last bin that stand out; of the largest, where none does."""
+    least = -float(np.max(noisy.sigma)) * float(ndtri(FALSE_BIN / len(noisy.values)))
+    seen = np.flatnonzero(noisy.values > least)
+    if not len(seen):
+        seen = np.array([int(np.argmax(noisy.values))])
+    return float(edges[seen[0]]), float(edges[seen[-1] + 1])
+
+
+def _codes_of_learners(
+    log: Interactions, column: Column, code: IntArray, there: NDArray[np.bool_]
+) -> tuple[IntArray, IntArray]:
+    """Learners and codes of the cells that are not missing."""
+    learner = log.learner if column.declared.of == "row" else np.arange(log.n_learners)
+    return learner[there], code[there].astype(np.int64)
