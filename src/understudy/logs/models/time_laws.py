@@ -54,7 +54,9 @@ def session_laws(noisy: Floats, sigma: float) -> Floats:
         near[each] = np.maximum(law, guess[each] / 10.0)
     # All octaves at once: a few counts of one could hardly tell how far real ones depart from a guess.
     total = np.maximum(learners, 1.0)[:, None]
-    laws = averaged_counts(noisy, sigma, [(total * guess).ravel(), (total * near).ravel()]).reshape(table.shape)
+    laws = averaged_counts(noisy, sigma, [(total * guess).ravel(), (total * near).ravel()]).reshape(
+        table.shape
+    )
     # A learner with one row has one session.
     laws[0] = np.eye(N_SESSION_CLASSES)[0]
     return _normed(laws)
@@ -97,7 +99,7 @@ def span_laws(
     """
     n = calendar.n_bins
     place = np.arange(n)
-    days = np.minimum(calendar.bin_days, calendar.n_days - calendar.bin_days * place).astype(np.float64)
+    days = calendar.bin_lengths
     start, _ = shrunk_shares(*starts, n_learners, days / days.sum())
     stop = _by_persistence(*stops, days / days.sum())
     span = _by_persistence(*spans, np.full(N_SPANS, 1.0 / N_SPANS))
