@@ -58,6 +58,19 @@ class CellOptions:
         bool, "Set rows with a cell that cannot be read aside, and count them, instead of stopping."
     ] = False
 
+    def __post_init__(self) -> None:
+        # Plans and Python programs write it as a word.
+        if isinstance(self.date_order, str):
+            try:
+                object.__setattr__(self, "date_order", DateOrder(self.date_order))
+            except ValueError:
+                raise UsageError(
+                    f"dates are not written {self.date_order}.",
+                    hint="the order of dates is day-first or month-first.",
+                    code="bad-date-order",
+                    settings=("date_order",),
+                ) from None
+
 
 @dataclass(frozen=True)
 class RowOptions(CellOptions):
@@ -74,6 +87,7 @@ class RowOptions(CellOptions):
     ] = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.first_day is not None:
             try:
                 date.fromisoformat(str(self.first_day))
