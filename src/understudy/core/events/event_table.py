@@ -60,12 +60,13 @@ class CellOptions:
 
     def __post_init__(self) -> None:
         # Plans and Python programs write it as a word.
-        if isinstance(self.date_order, str):
+        order: Any = self.date_order
+        if isinstance(order, str):
             try:
-                object.__setattr__(self, "date_order", DateOrder(self.date_order))
+                object.__setattr__(self, "date_order", DateOrder(order))
             except ValueError:
                 raise UsageError(
-                    f"dates are not written {self.date_order}.",
+                    f"dates are not written {order}.",
                     hint="the order of dates is day-first or month-first.",
                     code="bad-date-order",
                     settings=("date_order",),
