@@ -270,9 +270,10 @@ def _note_what_is_left_out(events: EventTable, term: Term | None, options: LogOp
             "column: `time`."
         )
     if events.n_left_out:
+        times = "" if "time" in events.columns else "To include times, name their column: `time`. "
         events.notes.append(
-            f"Left out: {counted(events.n_left_out, 'further column')}. To include some, declare them in a plan "
-            "(`plan`), which `describe` drafts."
+            f"Left out: {counted(events.n_left_out, 'further column')}. {times}To include some, declare them in a "
+            "plan (`plan`), which `describe` drafts."
         )
 
 
