@@ -45,7 +45,8 @@ app = command_group()
 LogPath = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="The log: csv, tsv, xlsx, parquet, json lines or another known format."
+        metavar="FILE",
+        help="The log: csv, tsv, xlsx, parquet, json lines, another known format, or a folder.",
     ),
 ]
 Method = Annotated[

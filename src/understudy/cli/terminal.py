@@ -60,7 +60,7 @@ def _raise_the_limit(fields: Mapping[str, Any]) -> str:
 COMMANDS_THAT_HELP: dict[str, Callable[[Mapping[str, Any]], str]] = {"budget": _raise_the_limit}
 
 # Formats whose columns have no names to choose from.
-WITHOUT_COLUMNS = ("slam", "three-line", "xapi")
+WITHOUT_COLUMNS = ("caliper", "edx", "slam", "three-line", "xapi")
 
 
 def option_of(setting: str) -> str:

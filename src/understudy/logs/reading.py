@@ -65,6 +65,13 @@ class LogOptions(Columns, RowOptions, TermOptions):
     keep_skills: Annotated[bool, "One row per skill of an item, where a format has several, not merged."] = (
         False
     )
+    verbs: Annotated[
+        bool,
+        "Actions also say what was done, as in 'played Video 3', where a format states it (xapi, caliper, edx).",
+    ] = False
+    language: Annotated[
+        str, "Language in which actions are named, where a format has names in several (xapi): en, de-AT."
+    ] = "en"
     public_actions: Annotated[bool, "The names of the actions are public, as those of a curriculum are."] = (
         False
     )
@@ -175,6 +182,8 @@ def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOpti
         PassMark.of(options.pass_from),
         options.sheet,
         "left out" if options.no_outcomes else "wanted",
+        options.verbs,
+        options.language,
         further=tuple(column.name for column in declared),
     )
 
@@ -226,7 +235,12 @@ def _told_term(options: LogOptions, events: EventTable, format: str) -> Term | N
         return None
     if options.time is None and not options.declares_term:
         return None
-    return options.declared_term(_RESOLUTIONS.get(format, 1.0))
+    return options.declared_term(usual_resolution(format))
+
+
+def usual_resolution(format: str) -> float:
+    """How finely a format writes times, in seconds."""
+    return _RESOLUTIONS.get(format, 1.0)
 
 
 def _require_columns(events: EventTable, declared: Sequence[Declared]) -> None:
