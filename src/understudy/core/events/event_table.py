@@ -48,6 +48,20 @@ class CellOptions:
         bool, "Set rows with a cell that cannot be read aside, and count them, instead of stopping."
     ] = False
 
+    def __post_init__(self) -> None:
+        # Plans and Python programs write it as a word.
+        order: Any = self.date_order
+        if isinstance(order, str):
+            try:
+                object.__setattr__(self, "date_order", DateOrder(order))
+            except ValueError:
+                raise UsageError(
+                    f"dates are not written {order}.",
+                    hint="the order of dates is day-first or month-first.",
+                    code="bad-date-order",
+                    settings=("date_order",),
+                ) from None
+
 
 @dataclass(frozen=True)
 class RowOptions(CellOptions):
@@ -69,6 +83,7 @@ class RowOptions(CellOptions):
     ] = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.time_zone is not None:
             check_zone(self.time_zone)
         if self.first_day is not None:
