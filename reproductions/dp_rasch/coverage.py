@@ -53,7 +53,7 @@ GUESSES = (0.0, 0.25)
 EPSILONS = (0.5, 2.0, 10.0)
 METHODS = ("knorm", "gaussian")
 # Simulated difficulties per cell, about; an exam's intervals fail together, so there are at least a few exams.
-_DIFFICULTIES, _FEWEST_EXAMS, _MOST_EXAMS = 800, 3, 20
+_DIFFICULTIES, _FEWEST_EXAMS, _MOST_EXAMS = 2400, 12, 60
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def measure_forecast(case: Case, exams: int = 4) -> Foreseen:
     )
 
 
-def measure_class(responses: Responses, epsilon: float, method: str, runs: int = 10) -> Coverage:
+def measure_class(responses: Responses, epsilon: float, method: str, runs: int = 60) -> Coverage:
     """Release a real class several times, with other noise; the truth is the fit of all of it without noise.
 
     That fit saw the same learners, so its difference from a release is noise alone, while the stated errors include

@@ -29,10 +29,9 @@ MANY = (*FEW, "slopes 3", "slopes 4")
 
 
 def draws_and_shares(*, order=False, many=False, seen=1.0):
-    """`seen` is how much of their share jumps have; rows have the rest."""
+    """`seen` is how much of their share jumps have; the rest is divided among all."""
     rounds = MANY_ROUNDS if many else FEW_ROUNDS
     shares = {**SHARES, **rounds, **(ORDER_SHARE if order else {})}
-    shares["rows"] += (1.0 - seen) * shares["jumps"]
     shares["jumps"] *= seen
     chain = (*(CHAIN if seen else CHAIN[:-1]), *(("order",) if order else ()), "staying")
     return (*chain, *(MANY if many else FEW), "abilities", "practice"), shares

@@ -30,6 +30,7 @@ CommandLineError: Any = typer.BadParameter.__mro__[2]
 COMMANDS = {
     "Logs of learners' actions": {
         "inspect": ("understudy.cli.logs", "Show what is in a log, and how few points single a learner out."),
+        "describe": ("understudy.cli.describe", "Draft a plan: what a log has, for you to declare."),
         "synthesize": ("understudy.cli.logs", "Write a synthetic log, and say what is guaranteed about it."),
         "audit": ("understudy.cli.logs", "Attack any generator's files, and measure what they are worth."),
         "study": (

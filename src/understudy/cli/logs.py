@@ -351,15 +351,21 @@ def _print_inspection(found: Inspection) -> None:
         )
     else:
         typer.echo("No column looks like a name, e-mail address, phone or student number, or IP address.")
+    print_table(
+        "What is declared, and what is missing",
+        ["what", "declared", "what to do"],
+        [[d.what, d.state, d.missing or "–"] for d in found.declarations],
+    )
     shares = found.uniqueness
     kinds = dict.fromkeys(share.points for share in shares)
     by_k: dict[int, list[str]] = {}
     for share in shares:
-        interval = f"{100 * share.low:.1f}–{100 * share.high:.1f} %"
-        by_k.setdefault(share.k, []).extend((f"{100 * share.share:.1f} %", interval))
+        interval = f"{100 * share.low:.1f}–{100 * share.high:.1f}"
+        by_k.setdefault(share.k, []).append(f"{100 * share.share:.1f} ({interval})")
     print_table(
-        f"Share of learners singled out by k random points (95 % interval, {counted(shares[0].n_targets, 'learner')})",
-        ["k", *(title for kind in kinds for title in (f"by {kind}", "interval"))],
+        f"Share of learners singled out by k random points, in percent, with 95 % intervals "
+        f"({counted(shares[0].n_targets, 'learner')})",
+        ["k", *(f"by {kind}" for kind in kinds)],
         [[str(k), *cells] for k, cells in by_k.items()],
     )
 

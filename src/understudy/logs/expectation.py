@@ -90,7 +90,7 @@ def without_jumps(forecasts: Sequence[Forecast]) -> str:
     instead = "the declared order" if forecasts[0].in_order else "how often actions are attempted"
     return (
         f"Up to epsilon {max(few):g} there are too few learners to estimate which action follows which: it is not "
-        f"measured, steps follow {instead}, and its budget goes to shares of actions."
+        f"measured, steps follow {instead}, and its budget goes to all the rest."
     )
 
 

@@ -226,7 +226,12 @@ def _told_term(options: LogOptions, events: EventTable, format: str) -> Term | N
         return None
     if options.time is None and not options.declares_term:
         return None
-    return options.declared_term(_RESOLUTIONS.get(format, 1.0))
+    return options.declared_term(usual_resolution(format))
+
+
+def usual_resolution(format: str) -> float:
+    """How finely a format writes times, in seconds."""
+    return _RESOLUTIONS.get(format, 1.0)
 
 
 def _require_columns(events: EventTable, declared: Sequence[Declared]) -> None:

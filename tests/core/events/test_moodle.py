@@ -240,3 +240,19 @@ def test_rows_out_of_order_are_counted(tmp_path):
     assert [action for _, action in rows_of(log)] == ["A", "B", "C", "A", "B"]
     as_they_are = read_log(path, in_order=True)
     assert [action for _, action in rows_of(as_they_are)] == ["C", "B", "A", "A", "B"]
+
+
+def test_rows_of_one_minute_in_a_report_with_the_newest_first(tmp_path):
+    """Ada's rows run backwards and are turned round; Bob's, the other way round, stay as they are."""
+    path = exported(
+        tmp_path / "logs.csv",
+        ENGLISH,
+        '"12 May, 09:44",Ada L,-,D,Quiz,seen,x,web,',
+        '"11 May, 07:44",Bob M,-,A,Quiz,seen,x,web,',
+        '"11 May, 09:44",Ada L,-,C,Quiz,seen,x,web,',
+        '"11 May, 07:44",Bob M,-,B,Quiz,seen,x,web,',
+        '"11 May, 09:44",Ada L,-,B,Quiz,seen,x,web,',
+        '"11 May, 09:44",Ada L,-,A,Quiz,seen,x,web,',
+        '"12 May, 07:44",Bob M,-,C,Quiz,seen,x,web,',
+    )
+    assert [action for _, action in rows_of(read_log(path))] == ["A", "B", "C", "D", "A", "B", "C"]

@@ -7,6 +7,8 @@ from understudy.errors import UsageError
 from understudy.logs.generators.conformance import example_log
 from understudy.logs.generators.gru import Gru
 from understudy.logs.generators.registry import parse_generator
+from understudy.logs.models.rasch import fit_rasch
+from understudy.logs.simulate import Classroom
 
 pytest.importorskip("torch")
 
@@ -51,3 +53,22 @@ def test_a_file_with_a_pickle_is_not_read(tmp_path):
 def test_a_log_of_one_learner_can_be_read():
     log = example_log().select(np.array([0]))
     assert parse_generator("gru:units=4:epochs=1").fit(log).sample(3).n_learners == 3
+
+
+def test_learned_outcomes_do_not_move_difficulties():
+    """A network that finds every other action easier than the Rasch model: actions are moved until a fit agrees."""
+    log = Classroom(n_learners=200, n_actions=6).simulate(np.random.default_rng(0))
+    generator = parse_generator("gru:units=8:epochs=1:outcomes=learned").fit(log, np.random.default_rng(0))
+    generator.weights_["practice.bias"] = np.array([1.0, 0.0] * 3, dtype=np.float32)
+    errors = []
+    for held in (False, True):
+        generator.shift_ = np.zeros(6)
+        if held:
+            generator._hold_difficulties(np.random.default_rng(1))
+        # As many learners as the log has: a fit draws extreme difficulties to the middle by their number of rows.
+        fits = [fit_rasch(generator.sample(None, np.random.default_rng(seed))) for seed in range(5)]
+        found = np.mean([fit.intercept - fit.difficulty for fit in fits], axis=0)
+        errors.append(np.abs(found - generator.easiness_).mean())
+    assert errors[0] > 0.4
+    # Samples of 200 learners scatter, in the extreme action most of all.
+    assert errors[1] < errors[0] / 2

@@ -7,7 +7,14 @@ from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.generators.budget import Noisy, budget
 from understudy.logs.generators.calibration import spread_abilities
 from understudy.logs.generators.markov_dp import MarkovDP
-from understudy.logs.generators.runs_dp import SHARES, RunsDP, _with_margins, jumps_seen, shares_for
+from understudy.logs.generators.runs_dp import (
+    SHARES,
+    RunsDP,
+    _row_weights,
+    _with_margins,
+    jumps_seen,
+    shares_for,
+)
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.models.cells import N_PRACTICE, new_jumps, practice_cells, practice_table
 from understudy.logs.models.runs import RunStates
@@ -175,14 +182,27 @@ def test_jumps_tell_of_runs_where_actions_are_few():
     assert _with_margins(noisy, Noisy(rng.normal(0, 20.0, 64), 20.0)) is noisy
 
 
+def test_rare_actions_get_less_noise_unless_they_are_hidden_in_it():
+    counts = 10_000.0 / np.arange(1, 21)
+    runs = Noisy(counts, 1.0)
+    shares = counts / counts.sum()
+    little, much = (_row_weights(runs, noise) for noise in (0.0, 1.0))
+    # Noise goes with the inverse of the weight; what all learners together may add stays the same.
+    assert (np.diff(little) > 0).all()
+    assert little[-1] / little[0] > 2
+    assert much[-1] / much[0] == pytest.approx(1.0, abs=0.02)
+    for weights in (little, much):
+        assert shares @ weights**2 == pytest.approx(1.0, rel=0.01)
+
+
 def test_jumps_are_asked_for_where_they_can_be_seen():
-    """By public numbers alone; what they leave goes to the rows."""
+    """By public numbers alone; what they leave is divided among the others."""
     rho = budget(2.0, 1e-6)
     few, some, many = (shares_for(n, 100, rho) for n in (50, 200, 2000))
     assert "jumps" not in few
     assert 0 < some["jumps"] < many["jumps"] == SHARES["jumps"]
-    assert few["rows"] > some["rows"] > many["rows"] == SHARES["rows"]
-    assert sum(few.values()) == pytest.approx(sum(some.values())) == pytest.approx(sum(many.values()))
+    assert all(few[name] == some[name] == SHARES[name] for name in ("rows", "runs", "starts"))
+    assert sum(few.values()) < sum(some.values()) < sum(many.values())
     seen = [jumps_seen(n, m, rho) for n, m in ((200, 20), (200, 100), (200, 500))]
     assert seen == sorted(seen, reverse=True)
     assert shares_for(50, None, rho)["jumps"] == SHARES["jumps"]

@@ -235,3 +235,31 @@ def test_walks_have_the_shares_that_are_wanted_and_still_follow_the_jumps():
     # What cannot be had is not waited for: from a cycle no jump leads elsewhere.
     action, _ = cycle(3).walk(np.zeros(50), np.full(50, 20), np.random.default_rng(0), wanted)
     assert set(((action[1:] - action[:-1]) % 3)[np.arange(1, len(action)) % 20 > 0]) == {0, 1}
+
+
+def test_actions_with_few_rows_have_their_share_of_successes():
+    """Sixteen rows of each action: drawn one by one, successes would be off by 2 as a rule."""
+    rng = np.random.default_rng(0)
+    n_actions, n_rows = 50, 800
+    action, outcome = cycle(n_actions, stay=np.full(n_actions, -50.0)).walk(
+        np.zeros(1), np.array([n_rows]), rng
+    )
+    assert (np.bincount(action, minlength=n_actions) == 16).all()
+    successes = np.bincount(action, outcome, n_actions)
+    assert np.sqrt(np.mean((successes - 8) ** 2)) < 1.0
+
+
+def test_walks_with_few_rows_for_each_action_are_held_to_their_shares():
+    """Ten rows for each of 100 actions: with a surplus of ten rows most would go unnoticed."""
+    n_actions = 100
+    source, target = (
+        np.repeat(np.arange(n_actions + 1), n_actions),
+        np.tile(np.arange(n_actions), n_actions + 1),
+    )
+    jumps = AliasTables.from_steps(source, target, np.ones(len(source)), n_actions + 1)
+    model = cycle(n_actions, jumps=jumps, stay=np.full(n_actions, -1.0))
+    gaps = []
+    for wanted in (None, np.full(n_actions, 1.0 / n_actions)):
+        action, _ = model.walk(np.zeros(20), np.full(20, 50), np.random.default_rng(0), wanted)
+        gaps.append(np.abs(np.bincount(action, minlength=n_actions) / 1000 - 0.01).sum() / 2)
+    assert gaps[1] < 0.6 * gaps[0]

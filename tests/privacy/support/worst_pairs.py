@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import RESOLUTION
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED, Interactions
+from understudy.logs.term import Term
 
 Pair = list[Any]
 
@@ -144,6 +146,56 @@ def random_logs(rng: np.random.Generator) -> Pair:
     ]
 
 
+def timed_logs() -> Pair:
+    """The neighbouring logs above with times, whose sums move nearly as far as they can, too.
+
+    Learners with one row have it at ten in the morning, in one of two years, so counts are clipped at small norms. The
+    short walk is seven quick sessions of two rows on one morning of the first year, the long one is sessions of four
+    rows, slowly and at eight in the evening, in the second. The learner who is replaced has others on both sides.
+    """
+    first = np.datetime64("2024-01-01T00:00:00", "us")
+    second, hour = np.timedelta64(1, "s"), np.timedelta64(3600, "s")
+    term = Term(date(2024, 1, 1), date(2025, 12, 31))
+    pair = []
+    for log, slow in zip(logs(), (False, True), strict=True):
+        others = (24 * 365 * (np.arange(4000) % 2) + 24 * 60 * (np.arange(4000) // 8 % 5) + 10) * hour
+        row = np.arange(log.lengths[-1])
+        own = row // 2 * (1815 * second) + row % 2 * second
+        if slow:
+            own = (400 + row // 4) * (24 * hour) + 20 * hour + row % 4 * (890 * second)
+        timed = replace(log.declare(), time=first + np.concatenate([others, own]), term=term)
+        pair.append(timed.select(np.insert(np.arange(4000), 2000, 4000)))
+    return pair
+
+
+def random_timed_logs(rng: np.random.Generator, term: Term) -> Pair:
+    """Neighbours of any kind with times in and out of the term, equal ones and ones that run backwards among them."""
+    pair = [log.declare() for log in random_logs(rng)]
+    order = rng.permutation(pair[0].n_learners)
+    start = np.datetime64(term.first or date(1971, 3, 4), "s").astype(np.int64)
+    logs = []
+    step = np.concatenate([rng.integers(0, 3, 3000), rng.integers(0, 90_000, 3000)])
+    for log in pair:
+        # The learners who stay have the same times in both.
+        own = np.random.default_rng(5)
+        parts = []
+        for length in log.lengths:
+            kind = own.integers(5)
+            begin = start + own.integers(-(10**7), 10**7)
+            parts.append(
+                {
+                    0: np.full(length, begin),
+                    1: begin + np.cumsum(own.choice(step, length)),
+                    2: start + own.integers(-(2**33), 2**33, length),
+                    3: begin + np.arange(length),
+                    4: begin + 90_000 * np.arange(length),
+                }[int(kind)]
+            )
+        seconds = np.concatenate([np.empty(0, dtype=np.int64), *parts])
+        logs.append(replace(log, time=seconds.astype("datetime64[s]").astype("datetime64[us]"), term=term))
+    return [log.select(order) for log in logs]
+
+
 class _FixedCounts:
     """Noise that puts every count of the first draw, that of names, at one value, and leaves all other sums alone."""
 
@@ -192,7 +244,8 @@ def released_log(
     rng = np.random.default_rng(0)
     fitted = kind(epsilon, delta=delta, longest=longest).fit(log, rng, noise)
     drawn = fitted.sample(20, np.random.default_rng(0))
-    return vars(fitted).copy(), drawn.action, drawn.outcome, drawn.offsets, drawn.actions, drawn.columns
+    told = (drawn.action, drawn.outcome, drawn.offsets, drawn.actions, drawn.time, drawn.columns)
+    return vars(fitted).copy(), *told
 
 
 def _markov_dp(epsilon: float, declared: bool) -> Audited:
@@ -207,6 +260,20 @@ def _markov_dp(epsilon: float, declared: bool) -> Audited:
         math.sqrt(
             2 * (budget(epsilon, delta) if declared else budget(epsilon + math.log1p(-delta / 2), delta / 2))
         ),
+        math.sqrt(2 * total(costs(*found)).rho),
+    )
+
+
+def _timed(days: bool) -> Audited:
+    epsilon, delta = 8.0, 1e-6
+    pair = timed_logs()
+    if not days:
+        pair = [replace(log, term=Term()) for log in pair]
+    found = transcripts(lambda log, noise: released_log(log, noise, epsilon=epsilon), pair)
+    return Audited(
+        f"`markov-dp` with times, days of the term {'public' if days else 'found'}",
+        "mu",
+        math.sqrt(2 * budget(epsilon, delta)),
         math.sqrt(2 * total(costs(*found)).rho),
     )
 
@@ -457,6 +524,8 @@ AUDITS: dict[str, Callable[[], Audited]] = {
     "markov-dp, names found": lambda: _markov_dp(8.0, declared=False),
     "markov-dp, columns": _columns,
     "runs-dp": _runs_dp,
+    "times": lambda: _timed(days=True),
+    "times, term found": lambda: _timed(days=False),
     "names of one learner": _own_names,
     "gru-dp": _gru_dp,
     "cube": lambda: _difficulties("difficulties: cube", Options(epsilon=1.0), [0, 0, 0], [1, 1, 1]),

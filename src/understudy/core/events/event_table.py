@@ -424,7 +424,7 @@ class EventTable:
             else ("time_unit", "date_order", "in_order", "skip_incomplete"),
             declare={"date_order": orders[0] if len(orders) == 1 else "ORDER"} if orders else None,
         )
-        self._note_order(name)
+        self._put_in_order(name)
         if given is None and first_day is not None:
             with_year = read_each_time(cells, unit=unit, order=options.rows.date_order, since_start=asked)
             if n_yearless := with_year.null_count() - times.null_count():
@@ -440,15 +440,28 @@ class EventTable:
                 "and differences are used."
             )
 
-    def _note_order(self, name: str) -> None:
-        """Say that rows are put in order, and how many were not: earlier than the row before of the same learner."""
+    def _put_in_order(self, name: str) -> None:
+        """Say that times put the rows in order, and how many were not; rows of one time stay as they are in the file.
+
+        Platforms export the newest rows first, and write times in minutes. So the rows of a learner whose times run
+        backwards more often than forwards are turned round: a learner's own rows decide about them.
+        """
         before = pl.col("time").shift(1).over("learner")
-        n_back = int(self.frame.select((pl.col("time") < before).sum()).item())
+        back, forth = pl.col("time") < before, pl.col("time") > before
+        turned = back.sum().over("learner") > forth.sum().over("learner")
+        facts = self.frame.select("learner", "time").with_row_index("place")
+        facts = facts.select(
+            back.fill_null(False).alias("back"),
+            turned.alias("turned"),
+            pl.when(turned).then(pl.col("place").reverse().over("learner")).otherwise("place").alias("place"),
+        )
         self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
-        if n_back:
+        if n_back := int(facts["back"].sum()):
             self.notes.append(
                 f"Out of order in the file: {counted(n_back, 'row')}, earlier than the row before of the same learner."
             )
+        if facts["turned"].any():
+            self.frame = self.frame[facts["place"]]
 
     def _refuse_times_from_a_start(self, times: pl.Series) -> None:
         """Numbers too small to count from 1970: that they count from a start is for the user to say."""

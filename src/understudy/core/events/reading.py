@@ -157,6 +157,13 @@ def read_events(
     return events, format
 
 
+def table_of(path: Path | str, format: str, sheet: str | None = None) -> Table | None:
+    """The table in a file of a format, with all of its columns; None for formats that have no columns."""
+    if format not in _OF_TABLES:
+        return None
+    return _table(open_source(path), format, ReadOptions(sheet=sheet))
+
+
 def check_format(format: str | None) -> None:
     """Refuse the name of a format that does not exist."""
     if format is not None and format not in formats():

@@ -112,7 +112,7 @@ def with_suggestions(
     )
 
 
-_WORDS = "words for right and wrong"
+WORDS = "words for right and wrong"
 _NUMBERS = "numbers, which need one from which on they are a success"
 _LOW_GRADES = (
     "numbers like grades from 1 to 6, which need one up to which they are a success if 1 is the best"
@@ -129,7 +129,7 @@ class _Look:
         sample = table.sample()
         self._cells = {int(name): sample[name].drop_nulls() for name in sample.columns}
         self._cells = {at: cells.filter(~is_missing(cells)) for at, cells in self._cells.items()}
-        self._kinds = {at: _kind(cells) for at, cells in self._cells.items()}
+        self._kinds = {at: kind_of(cells) for at, cells in self._cells.items()}
         self.seems_headless = False
         self.has_header = isinstance(table, ParquetTable) or self._looks_headed()
 
@@ -206,7 +206,7 @@ class _Look:
         return len(self._of_two_values()) > 1
 
     def _of_two_values(self) -> list[int]:
-        return [at for at in self._free() if self._kinds[at] in ("0 and 1", _WORDS)]
+        return [at for at in self._free() if self._kinds[at] in ("0 and 1", WORDS)]
 
     def _free(self) -> list[int]:
         return [at for at in self._cells if at not in self.taken and len(self._cells[at])]
@@ -250,9 +250,9 @@ class _Look:
     def _is_like_its_cells(self, at: int) -> bool:
         """Whether a name could be a cell of its column."""
         name = self._names[at].strip().casefold()
-        if name != "ok" and (kind := _kind(pl.Series([name]))) != _WORDS:
+        if name != "ok" and (kind := kind_of(pl.Series([name]))) != WORDS:
             return kind != "text"
-        if self._kinds[at] != _WORDS:
+        if self._kinds[at] != WORDS:
             return name.isdigit()
         # "Richtig" above ja and nein is a name: nobody writes two words for right. Above falsch alone it may be a
         # learner's outcome.
@@ -260,11 +260,12 @@ class _Look:
         return name in words or not words & set(TRUE_WORDS)
 
 
-def _kind(cells: pl.Series) -> str:
+def kind_of(cells: pl.Series) -> str:
+    """What cells look like: 0 and 1, words for right and wrong, times, numbers or text."""
     if not len(cells):
         return "text"
     if read_outcomes(cells).is_not_null().all():
-        return "0 and 1" if cells.str.strip_chars().is_in(["0", "1"]).all() else _WORDS
+        return "0 and 1" if cells.str.strip_chars().is_in(["0", "1"]).all() else WORDS
     if _are_times(cells):
         return "times"
     return "numbers" if read_outcomes(cells, PassMark(0, 0)).is_not_null().all() else "text"

@@ -206,7 +206,8 @@ def choose_norm(
     entries.
     """
     size = max(float((learners * sizes).sum()), 1e-9)
-    norms = np.geomspace(max(1.0, sizes[0]), sizes[-1], 60)
+    # So fine that a forecast is smooth in epsilon.
+    norms = np.geomspace(max(1.0, sizes[0]), sizes[-1], 240)
     lost = (learners * np.maximum(sizes - norms[:, None], 0.0)).sum(axis=1) / size
     noise = 0.4 * n_columns * norms / sqrt(rho) / max(mass, 1.0)
     return float(norms[np.argmin(matters * lost + noise)])

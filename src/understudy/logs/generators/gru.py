@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 # What a saved network consists of, beside its weights.
 _LEARNED = (
     *("actions_", "easiness_", "ability_mean_", "ability_spread_", "tried_", "longest_", "loss_"),
-    *("n_learners_", "simulated_", "has_outcomes_", "cut_short_"),
+    *("n_learners_", "simulated_", "has_outcomes_", "cut_short_", "shift_"),
 )
 _WEIGHT = "network."
+# Rounds in which learned outcomes are held to the difficulties, and how many rows an action needs to be moved half-way.
+N_ROUNDS, FEW = 4, 10.0
 
 
 class Gru(Generator):
@@ -107,12 +109,28 @@ class Gru(Generator):
             trained = recurrent.train(network, training, aside, self._schedule(len(training.seen)), rng)
         self.loss_ = trained.loss
         self.weights_ = recurrent.to_arrays(network)
+        self.shift_ = np.zeros(log.n_actions)
+        if self.outcomes == "learned":
+            self._hold_difficulties(rng)
         if trained.interrupted:
             self.cut_short_ = (
                 f"The training was interrupted after {counted(trained.n_epochs, 'epoch')} of at most "
                 f"{trained.most_epochs}."
             )
             raise KeyboardInterrupt
+
+    def _hold_difficulties(self, rng: np.random.Generator) -> None:
+        """Move actions until a Rasch fit to sampled sequences finds the difficulties of the log.
+
+        What the network adds for practice would make actions easier or harder than they are for whoever fits them.
+        """
+        for turn in range(N_ROUNDS):
+            sampled = self._sample(None, rng)
+            found = fit_rasch(sampled)
+            n = np.bincount(sampled.action, minlength=len(self.shift_))
+            # Rounds count less and less, so that what chance did in one of them is forgotten.
+            pace = 1.0 / (1.0 + turn)
+            self.shift_ += pace * n / (n + FEW) * (self.easiness_ - (found.intercept - found.difficulty))
 
     def losses(self, log: Interactions, ability: NDArray[np.float64]) -> NDArray[np.float64]:
         """Minus the log-likelihood of each learner of a log, in nats: what the weights tell about them."""
@@ -174,6 +192,6 @@ class Gru(Generator):
         ability = rng.normal(self.ability_mean_, self.ability_spread_, n)
         network = recurrent.from_arrays(self._shape(), self.weights_)
         action, outcome, offsets = recurrent.sample_sequences(
-            network, ability, self.easiness_, self.tried_, self.longest_, rng
+            network, ability, self.easiness_ + self.shift_, self.tried_, self.longest_, rng
         )
         return Interactions(action, outcome, offsets, self.actions_)

@@ -39,7 +39,7 @@ SHARES = {
     "length moments": 0.015,
     "lengths": 0.03,
     "norms": 0.015,
-    "starts": 0.02,
+    "starts": 0.01,
     "totals": 0.03,
     "first stays": 0.01,
     "second stays": 0.01,
@@ -48,8 +48,8 @@ SHARES = {
     "first new jumps": 0.005,
     "second new jumps": 0.005,
     "runs": 0.03,
-    "rows": 0.42,
-    "jumps": 0.22,
+    "rows": 0.40,
+    "jumps": 0.14,
     "curvature": 0.01,
     "last curvature": 0.01,
     "abilities": 0.01,
@@ -70,6 +70,8 @@ JUMP_NORM = 0.25
 ORDER_NORM = 10.0
 # Where jumps begin to be seen, and how that grows with the number of actions.
 FEWEST_JUMPS, JUMPS_GROW = 2.7, 0.65
+# Actions with less than this part of the usual share, or with less than so many times the noise, are weighed alike.
+RARE, HIDDEN = 0.3, 8.0
 # Margins of the jumps are believed where all jumps exceed the noise of their sum so many times.
 JUMPS_STAND_OUT = 5.0
 # A learner's rate departs from the overall one by about so much. Before anything is seen, shares of rows that stay or
@@ -130,7 +132,9 @@ class RunsDP(MarkovDP):
         )
         row_norm, run_norm = self._norms(walks, spending, self.stay_share_)
         (runs,) = spending.spend("runs", walks.runs(run_norm))
-        (rows,) = spending.spend("rows", walks.rows(row_norm, _row_weights(runs)))
+        # About the noise of an action's share of the rows, before it is drawn: by the norm and its budget.
+        expected_noise = row_norm / sqrt(spending.rho_of("rows")) / self._n_rows
+        (rows,) = spending.spend("rows", walks.rows(row_norm, _row_weights(runs, expected_noise)))
         # Noise of an action's share of the rows, in shares.
         self.share_noise_ = float(np.mean(rows.sigma)) / max(float(rows.values.sum()), 1.0)
         first, _, _ = shares_of_rows(rows, runs)
@@ -247,9 +251,7 @@ def shares_for(
     All of it follows from public numbers; where names are found, the number of actions is not known yet.
     """
     shares = {**SHARES, **(MANY_ROUNDS if n_learners >= MANY_LEARNERS else FEW_ROUNDS)}
-    hidden = 0.0 if n_actions is None else 1.0 - jumps_seen(n_learners, n_actions, rho)
-    shares["rows"] += hidden * shares["jumps"]
-    shares["jumps"] *= 1.0 - hidden
+    shares["jumps"] *= 1.0 if n_actions is None else jumps_seen(n_learners, n_actions, rho)
     asked = {name: share for name, share in shares.items() if share}
     return asked if outcomes else of_actions(asked)
 
@@ -269,15 +271,16 @@ def _sigma(noisy: Noisy) -> float:
     return float(np.max(noisy.sigma))
 
 
-def _row_weights(runs: Noisy) -> Floats:
-    """Weights of actions, of which rare ones get less noise than popular ones.
+def _row_weights(runs: Noisy, noise: float) -> Floats:
+    """Weights of actions, of which rare ones get less noise than popular ones; `noise` is that of a share without them.
 
     All errors of shares count alike. With noise s on an action whose rows have the sum of squares q, their sum is least
-    for a given sum of q / s^2 if s goes with the cube root of q, and q goes with popularity.
+    for a given sum of q / s^2 if s goes with the cube root of q, and q goes with popularity. An action that is hidden
+    in noise is off by no more than its own share, though, however much noise it has: below some noise all count alike.
     """
     n = len(runs.values)
     shares, _ = shrunk_shares(runs.values, _sigma(runs), float(runs.values.sum()), np.full(n, 1.0 / n))
-    weight = np.cbrt(1.0 / (shares + 0.3 / n))
+    weight = np.cbrt(1.0 / (shares + RARE / n + HIDDEN * noise))
     weighed: Floats = weight / np.sqrt(shares @ weight**2)
     return weighed
 

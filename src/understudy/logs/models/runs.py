@@ -29,11 +29,12 @@ N_LENGTHS = 7
 BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 # Numbers are dealt from decks of these sizes; the larger they are, the closer a log comes to its model. All decks
 # together hold about so many.
-LEAST_DECK, MOST_DECK, ALL_DECKS = 16, 1024, 2**23
+LEAST_DECK, MOST_DECK, ALL_DECKS = 4, 1024, 2**23
 # After so many refusals a jump is taken as it comes: learners who have tried everything have to go somewhere.
 MOST_REFUSALS = 20
-# A jump to an action with so many rows more than it is to have by now is taken at one of e chances.
-SURPLUS = 10.0
+# A jump to an action with so many rows more than it is to have by now is taken at one of e chances; where actions have
+# few rows, so much of their mean number.
+SURPLUS, SURPLUS_SHARE = 10.0, 0.3
 N_CELLS = (N_FAILURES + N_SUCCESSES) * N_LENGTHS
 
 
@@ -245,10 +246,11 @@ def _drawn(rng, decks, source, jumps):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _next(  # type: ignore[no-untyped-def]
-    rng, decks, before, here, good, bad, jumps, sources, new, old, wanted, visits, n_rows
+    rng, decks, before, here, good, bad, jumps, sources, new, old, held, n_rows
 ):
     """Where a learner goes who leaves; one who can go nowhere stays."""
     of_action, pair, of_pair = sources
+    wanted, visits, usual_surplus = held
     source = of_action[here]  # before the first action `here` is -1, and the start is the last source
     if before >= 0:
         key = before * (len(of_action) - 1) + here
@@ -262,7 +264,7 @@ def _next(  # type: ignore[no-untyped-def]
             chance = old if good[there] + bad[there] else new
             if len(wanted):
                 surplus = visits[there] - wanted[there] * n_rows
-                chance *= np.exp(-max(surplus, 0.0) / SURPLUS)
+                chance *= np.exp(-max(surplus, 0.0) / usual_surplus)
             if there != here and rng.random() < chance:
                 break
     return there
@@ -308,6 +310,7 @@ def _walk(  # type: ignore[no-untyped-def]
     previous, seconds = np.empty(len(action), dtype=np.int64), np.empty(len(action))
     practised = np.zeros(weights.shape[1])
     visits = np.zeros(n_actions, dtype=np.int64)
+    held = (wanted, visits, min(SURPLUS, SURPLUS_SHARE * len(action) / n_actions))
     most = len(gain) - 1
     row = 0
     for i in range(len(lengths)):
@@ -319,9 +322,7 @@ def _walk(  # type: ignore[no-untyped-def]
                 stay[here] + stay_by_cell[here, _cell(length, streak)]
             )
             if not stays:
-                there = _next(
-                    rng, decks, before, here, good, bad, jumps, sources, new, old, wanted, visits, row
-                )
+                there = _next(rng, decks, before, here, good, bad, jumps, sources, new, old, held, row)
                 before, here = here, there
                 length, streak = 0, 0
             length += 1

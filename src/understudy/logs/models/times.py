@@ -301,6 +301,9 @@ def _draw_times(  # type: ignore[no-untyped-def]
         for session in range(n):
             for row in range(begin[session], begin[session + 1]):
                 time[row] = min(at[session] + time[row], end)
+                if row > first:
+                    # Only where a term is too short for all sessions.
+                    time[row] = max(time[row], time[row - 1])
                 visits[((time[row] - midnight) // HOUR + first_hour) % HOURS_OF_WEEK] += 1
     return time
 
