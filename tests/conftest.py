@@ -79,10 +79,12 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def records() -> Callable[[Interactions], list[list[Record]]]:
-    """Per learner the records (action, outcome) and, where the log has them, item and time."""
+    """Per learner the records: the action and, where the log has them, outcome, item and time."""
 
     def of(log: Interactions) -> list[list[Record]]:
-        columns: list[list[object]] = [[log.actions[code] for code in log.action], log.outcome.tolist()]
+        columns: list[list[object]] = [[log.actions[code] for code in log.action]]
+        if log.outcome is not None:
+            columns.append(log.outcome.tolist())
         if log.item is not None:
             columns.append([log.items[code] for code in log.item])
         if log.time is not None:

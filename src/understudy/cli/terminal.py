@@ -60,7 +60,7 @@ def _raise_the_limit(fields: Mapping[str, Any]) -> str:
 COMMANDS_THAT_HELP: dict[str, Callable[[Mapping[str, Any]], str]] = {"budget": _raise_the_limit}
 
 # Formats whose columns have no names to choose from.
-WITHOUT_COLUMNS = ("slam", "three-line", "xapi")
+WITHOUT_COLUMNS = ("caliper", "edx", "slam", "three-line", "xapi")
 
 
 def option_of(setting: str) -> str:
@@ -150,6 +150,9 @@ def recognised(origin: Origin, options: Any) -> dict[str, str]:
         found |= origin.columns
     if not hasattr(options, "action") and "action" in found:
         found["item"] = found.pop("action")
+    if hasattr(options, "time_for_order"):
+        # To name it is to have its times told; where it only orders the rows, there is nothing to declare.
+        found.pop("time", None)
     return {
         setting: name
         for setting, name in found.items()

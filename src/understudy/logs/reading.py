@@ -65,6 +65,13 @@ class LogOptions(Columns, RowOptions, TermOptions):
     keep_skills: Annotated[bool, "One row per skill of an item, where a format has several, not merged."] = (
         False
     )
+    verbs: Annotated[
+        bool,
+        "Actions also say what was done, as in 'played Video 3', where a format states it (xapi, caliper, edx).",
+    ] = False
+    language: Annotated[
+        str, "Language in which actions are named, where a format has names in several (xapi): en, de-AT."
+    ] = "en"
     public_actions: Annotated[bool, "The names of the actions are public, as those of a curriculum are."] = (
         False
     )
@@ -175,6 +182,8 @@ def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOpti
         PassMark.of(options.pass_from),
         options.sheet,
         "left out" if options.no_outcomes else "wanted",
+        options.verbs,
+        options.language,
         further=tuple(column.name for column in declared),
     )
 
@@ -256,9 +265,10 @@ def _note_what_is_left_out(events: EventTable, term: Term | None, options: LogOp
             "column: `time`."
         )
     if events.n_left_out:
+        times = "" if "time" in events.columns else "To include times, name their column: `time`. "
         events.notes.append(
-            f"Left out: {counted(events.n_left_out, 'further column')}. To include some, declare them in a plan "
-            "(`plan`), which `describe` drafts."
+            f"Left out: {counted(events.n_left_out, 'further column')}. {times}To include some, declare them in a "
+            "plan (`plan`), which `describe` drafts."
         )
 
 

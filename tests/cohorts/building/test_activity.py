@@ -620,3 +620,18 @@ def test_names_without_numbers_cannot_be_matched_by_number(write):
         match_scores(activity, read_scores(write("s.csv", "user,score\n12,1\n")), Match.number)
     with pytest.raises(DataError, match="the log or of the list of scores has exactly one number"):
         match_scores(activity, read_scores(write("s.csv", "user,score\nx,1\n")), Match.number)
+
+
+def test_events_of_edx_and_caliper_are_activity(tmp_path):
+    event = {"event_type": "page_close", "username": "ana", "context": {}, "time": "2024-09-02T08:00:00Z"}
+    tracking = tmp_path / "tracking.log"
+    tracking.write_text(json.dumps(event) + "\n" + json.dumps({**event, "username": ""}) + '\n{"event_ty')
+    found = read_activity(tracking, Term(date(2024, 9, 2), 2, "Europe/Berlin"))
+    assert (found.format, found.n_events, found.names.to_list()) == ("edx", 1, ["ana"])
+    event = {"actor": {"id": "u/1"}, "action": "Viewed", "object": "p/1", "eventTime": "2024-09-02T08:00:00Z"}
+    caliper = tmp_path / "caliper.json"
+    caliper.write_text(json.dumps({"sensor": "s", "data": [event]}))
+    found = read_activity(caliper, Term(date(2024, 9, 2), 2, "Europe/Berlin"))
+    assert (found.format, found.n_events, found.names.to_list()) == ("caliper", 1, ["u/1"])
+    with pytest.raises(UsageError, match="no columns"):
+        read_activity(caliper, Term(date(2024, 9, 2), 2, "Europe/Berlin"), learner="x")

@@ -128,6 +128,9 @@ def test_page_views(write):
     assert identifying == {"user_agent": "computer", "remote_ip": "IP address"}
     assert "1 rows that someone else did in a learner's name were dropped." in log.origin.notes
     log.origin.refuse_people("the synthetic data", log.actions)
+    # What a command prints to declare it reads the same.
+    declared = {role: log.origin.columns[role] for role in ("learner", "action", "time")}
+    assert rows_of(read_log(write("views.csv", VIEWS), **declared)) == rows_of(log)
 
 
 def test_addresses_of_page_views_name_nobody(write):

@@ -37,6 +37,7 @@ PIECES = pieces(
     *(b"value.user_id", b"meta.ts", b"key.id", b'"key"', b'"meta"', b"controller", b'"value":{'),
     *(b"Event context", b"Event name", b"User full name", b"[[[", b"Description"),
     *(b"Anon Student Id", b"KC (x)", b'"actor"', b'{"mbox":"m"}', b'"object"', b'{"id":"q"}'),
+    *(b'"event_type"', b'"username"', b'"context"', b'{"user_id":7}', b'"sensor"', b'"data"', b'"eventTime"'),
 )
 
 
@@ -95,6 +96,33 @@ def whole_files() -> Files:
             "object": {"id": row[1]},
             "result": {"success": bool(row[2]), "response": CANARY},
             "timestamp": f"2024-05-31T10:00:{n:02}Z",
+        }
+        for n, row in enumerate(rows)
+    ]
+    tracking = [
+        {
+            "username": f"{CANARY} name",
+            "ip": CANARY,
+            "event_type": "problem_check",
+            "event": json.dumps({"problem_id": f"i4x://o/c/problem/{row[1]}", "success": "correct"}),
+            "context": {"user_id": row[0]},
+            "time": f"2024-05-31T10:00:{n:02}Z",
+        }
+        for n, row in enumerate(rows)
+    ]
+    envelopes = [
+        {
+            "sensor": CANARY,
+            "data": [
+                {
+                    "actor": {"id": row[0], "name": f"{CANARY} name", "type": "Person"},
+                    "action": "Graded",
+                    "object": {"id": row[1]},
+                    "eventTime": f"2024-05-31T10:00:{n:02}Z",
+                    "generated": {"scoreGiven": row[2], "maxScore": 1},
+                    "extensions": {"x": CANARY},
+                }
+            ],
         }
         for n, row in enumerate(rows)
     ]
@@ -164,6 +192,8 @@ def whole_files() -> Files:
         "slam": ("log.slam", slam.encode()),
         "xapi": ("log.jsonl", "\n".join(map(json.dumps, statements)).encode()),
         "array": ("log.json", json.dumps(statements, indent=1).encode()),
+        "edx": ("tracking.log", "\n".join(map(json.dumps, tracking)).encode()),
+        "caliper": ("caliper.json", json.dumps(envelopes, indent=1).encode()),
         "three-line": ("log.txt", b"3\na,b,a\n1,0,1\n"),
     }
 

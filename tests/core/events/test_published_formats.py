@@ -179,3 +179,63 @@ def test_datashop_without_components_takes_the_step(write, records):
     ]
     assert log.origin.columns["action"] == "Problem Name + Step Name"
     assert "item" not in log.origin.columns
+
+
+def test_assistments_of_2012_are_ordered_by_time_and_partial_credit_is_no_success(write, records):
+    content = (
+        "problem_log_id,skill,problem_id,user_id,start_time,end_time,original,correct,skill_id\n"
+        "9,Rounding,71,501,2012-09-28 15:11:30.5,2012-09-28 15:12:00,1,0.25,5\n"
+        "8,Addition,70,501,2012-09-28 15:10:30.5,2012-09-28 15:11:00,1,1,6\n"
+        "7,,70,502,2012-09-28 15:10:30.5,2012-09-28 15:11:00,1,1,\n"
+        "6,Addition,70,502,2012-09-28 15:12:30.5,2012-09-28 15:13:00,1,0,6\n"
+    )
+    log = read_log(write("2012.csv", content))
+    assert log.origin.format == "assistments"
+    assert [[row[:3] for row in rows] for rows in records(log)] == [
+        [("Addition", 1, "70"), ("Rounding", 0, "71")],
+        [("Addition", 0, "70")],
+    ]
+    assert (
+        "1 row with credit in part: no success unless `pass_from` declares from where on." in log.origin.notes
+    )
+    assert [row[1] for row in records(read_log(write("2012.csv", content), pass_from=0.2))[0]] == [1, 1]
+
+
+def test_assistments_of_2015_and_2017(write, records):
+    content = "user_id,log_id,sequence_id,correct\n50121,167478035,7014,0\n50121,167478030,7014,0.5\n50122,3,7015,1\n"
+    log = read_log(write("2015.csv", content))
+    assert log.origin.format == "assistments"
+    assert records(log) == [[("7015", 1)], [("7014", 0), ("7014", 0)]]
+    content = (
+        "studentId,MiddleSchoolId,SY ASSISTments Usage,AveCorrect,actionId,skill,problemId,startTime,endTime,correct\n"
+        "8,2,2004-2005,0.4,9950,properties,104,1096470350,1096470357,0\n"
+        "8,2,2004-2005,0.4,9949,noskill,104,1096470301,1096470350,0\n"
+        "8,2,2004-2005,0.4,9948,sum,103,1096470300,1096470301,1\n"
+    )
+    for name in ("studentId", "ITEST_id"):
+        log = read_log(write("2017.csv", content.replace("studentId", name)))
+        assert log.origin.columns["learner"] == name
+        assert [row[:3] for row in records(log)[0]] == [("sum", 1, "103"), ("properties", 0, "104")]
+
+
+def test_junyi(write, records):
+    earlier = (
+        "user_id,exercise,problem_type,problem_number,topic_mode,suggested,review_mode,time_done,time_taken,correct\n"
+        "12884,time_terms,analog_word,1,true,false,false,1420714810324490,8,false\n"
+        "12884,sum,x,1,true,false,false,1420714800000000,8,true\n"
+    )
+    log = read_log(write("junyi.csv", earlier))
+    assert log.origin.format == "junyi"
+    assert records(log) == [
+        [("sum", 1, "x", "2015-01-08T11:00:00"), ("time_terms", 0, "analog_word", "2015-01-08T11:00:10")]
+    ]
+    later = (
+        "timestamp_TW,uuid,ucid,upid,problem_number,exercise_problem_repeat_session,is_correct,level\n"
+        "2018-09-09 08:45:00 UTC,Kpq2=,KDOm=,LVN=,1,1,True,0\n"
+        "2018-09-09 08:30:00 UTC,Kpq2=,KDOm=,LVM=,2,1,False,0\n"
+    )
+    log = read_log(write("Log_Problem.csv", later))
+    assert log.origin.format == "junyi"
+    assert records(log) == [
+        [("KDOm=", 0, "LVM=", "2018-09-09T08:30:00"), ("KDOm=", 1, "LVN=", "2018-09-09T08:45:00")]
+    ]

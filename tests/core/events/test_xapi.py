@@ -57,13 +57,14 @@ def test_statements(write, records, name, content):
     log = read_log(write(name, content))
     assert log.origin.format == "xapi"
     assert records(log) == RECORDS
-    assert log.origin.notes[1:3] == (
-        "1 rows (statements) without a result.success were dropped.",
-        "1 rows (statements) without an actor's id were dropped.",
+    assert log.origin.notes[1:4] == (
+        "1 rows (statements) without the id of a single actor were dropped.",
+        "1 rows (statements) without an outcome were dropped.",
+        "With `no_outcomes` all statements are read.",
     )
     assert log.origin.identifiers == (
-        Identifier("actor.mbox", "e-mail address", "by its name", "learner"),
         Identifier("actor.account", "login name", "by its name", "learner"),
+        Identifier("actor.mbox", "e-mail address", "by its name", "learner"),
         Identifier("actor.name", "name", "by its name", "not read"),
     )
 
@@ -126,6 +127,7 @@ def test_statements_that_cannot_be_read(write, content, message):
 def test_statements_have_no_columns(write):
     with pytest.raises(UsageError, match="no columns to choose from"):
         read_log(write("log.json", json.dumps(STATEMENTS)), time="stored")
+    assert read_log(write("log.json", json.dumps(STATEMENTS)), time="timestamp").has_times
 
 
 def test_voided_statements_are_left_out(write, records):
@@ -145,3 +147,74 @@ def test_voided_statements_are_left_out(write, records):
         log = read_log(write("log.json", content))
         assert records(log) == [RECORDS[0], RECORDS[2], []]
         assert "1 voided statement left out." in log.origin.notes
+
+
+def test_statements_of_any_verb_are_read_without_outcomes(write, records):
+    rows = [
+        statement(ANA, f"page/{n}", None, f"2024-05-31T14:00:0{n}Z", de="Seite", en="Page") for n in (1, 2)
+    ]
+    log = read_log(write("log.json", json.dumps(rows)))
+    assert (log.outcome, log.actions) == (None, ("Page (page/1)", "Page (page/2)"))
+    assert [guess.settings for guess in log.origin.guesses] == [("no_outcomes",), ("format",)]
+    declared = read_log(write("log.json", json.dumps(rows)), format="xapi", no_outcomes=True, language="de")
+    assert declared.origin.guesses == ()
+    assert declared.actions == ("Seite (page/1)", "Seite (page/2)")
+    mixed = read_log(write("log.json", json.dumps(STATEMENTS)), no_outcomes=True)
+    assert [len(rows) for rows in records(mixed)] == [2, 2, 1]
+
+
+def test_the_verb_says_what_was_done(write):
+    rows = [statement(ANA, "v/1", None, "2024-05-31T14:00:00Z") for _ in range(3)]
+    rows[0]["verb"] = {"id": "https://w3id.org/xapi/video/verbs/played", "display": {"en": "played"}}
+    rows[1]["verb"] = {"display": {"de": "angehalten", "en-GB": "stopped"}}
+    rows[2]["verb"] = "played"
+    log = read_log(write("log.json", json.dumps(rows)), verbs=True)
+    assert set(log.actions) == {"played v/1", "stopped v/1", "v/1"}
+    assert log.origin.columns["action"] == "verb and object"
+    with pytest.raises(UsageError, match="has no verbs"):
+        read_log(write("log.csv", "learner,action,outcome\na,x,1\na,y,0\n"), verbs=True)
+
+
+def test_scores_count_by_a_declared_pass_mark(write, records):
+    scores = [{"scaled": 0.6}, {"raw": 3, "min": 1, "max": 5}, {"raw": 4}, {"scaled": True}]
+    rows = [statement(BEN, "q", None, f"2024-05-31T14:00:0{n}Z") for n in range(5)]
+    for row, score in zip(rows, scores, strict=False):
+        row["result"] = {"score": score}
+    rows[4]["result"] = {"success": False, "score": {"scaled": 1}}
+    path = write("log.json", json.dumps(rows))
+    assert [row[1] for row in records(read_log(path, pass_from=60))[0]] == [1, 0, 0]
+    assert [row[1] for row in records(read_log(path))[0]] == [0]
+
+
+def test_people_besides_the_actor_are_not_read_but_searched_for(write):
+    rows = [statement(ANA, f"q/{n}", None, "2024-05-31T14:00:00Z", en="Talk with Zoe Quill") for n in (1, 2)]
+    rows[0]["context"] = {
+        "instructor": {"name": "Zoe Quill", "mbox": "mailto:zoe@school.example"},
+        "team": {"objectType": "Group", "name": "Red", "member": [{"name": "Bo Deer"}]},
+        "extensions": {
+            "http://id.tincanapi.com/extension/ip-address": "10.1.2.3",
+            "http://id.tincanapi.com/extension/geojson": {"type": "Point"},
+            "http://id.tincanapi.com/extension/browser-info": {"name": "b"},
+            "http://id.tincanapi.com/extension/observer": {"name": "Bo Deer"},
+        },
+    }
+    rows[1]["object"] = {"objectType": "Agent", "name": "Bo Deer", "mbox": "mailto:bo@school.example"}
+    group = {"objectType": "Group", "account": {"homePage": HOME, "name": "red"}}
+    log = read_log(
+        write("log.json", json.dumps([*rows, statement(group, "q/1", None, "2024-05-31T14:00:00Z")]))
+    )
+    assert log.actions == ("Agent", "Talk with Zoe Quill (q/1)")
+    assert (log.n_learners, log.n_rows) == (1, 2)
+    assert {(found.column, found.kind) for found in log.origin.identifiers if found.role == "not read"} >= {
+        ("context.instructor.name", "name"),
+        ("context.team.member.name", "name"),
+        ("context.extensions: ip-address", "IP address"),
+        ("context.extensions: geojson", "place"),
+        ("context.extensions: browser-info", "computer"),
+        ("context.extensions: observer", "name"),
+        ("object.mbox", "e-mail address"),
+    }
+    with pytest.raises(DataError) as caught:
+        log.origin.refuse_people("the synthetic file", log.actions)
+    assert caught.value.code == "names-of-people"
+    assert "Zoe" not in str(caught.value)

@@ -40,13 +40,57 @@ def xapi(rows):
                 "actor": {"account": {"homePage": "h", "name": user}},
                 "object": {"id": action, "definition": {"name": {"en": f"Task {action}"}}},
                 "result": {"success": words[correct]} if correct in words else {},
-                "timestamp": f"2024-05-31T10:00:{int(time) % 60:02}Z"
-                if time.isdecimal() and time.isascii()
-                else time,
+                "timestamp": at_second(time),
             }
         )
         for user, action, correct, time in rows
     ).encode()
+
+
+def edx(rows):
+    words = {"0": "incorrect", "1": "correct"}
+    return "\n".join(
+        json.dumps(
+            {
+                "username": user,
+                "event_type": "problem_check",
+                "event_source": "server",
+                "event": {
+                    "problem_id": f"i4x://o/c/problem/{action}",
+                    "success": words.get(correct, correct),
+                },
+                "context": {"user_id": user} if action != "11" else {},
+                "time": at_second(time),
+            }
+        )[
+            # A cell that breaks a line off.
+            : 60 if correct == '"' else None
+        ]
+        for user, action, correct, time in rows
+    ).encode()
+
+
+def caliper(rows):
+    return "\n".join(
+        json.dumps(
+            {
+                "actor": {"id": user, "type": "Person"},
+                "action": "Graded",
+                "object": {"id": action, "name": f"Task {action}"},
+                "generated": {
+                    "scoreGiven": float(correct) if correct in "01" and correct else correct,
+                    "maxScore": 1,
+                },
+                "eventTime": at_second(time),
+            }
+        )
+        for user, action, correct, time in rows
+    ).encode()
+
+
+def at_second(time):
+    ordinary = time.isdecimal() and time.isascii()
+    return f"2024-05-31T10:00:{int(time) % 60:02}Z" if ordinary else time
 
 
 def slam(rows):
@@ -80,6 +124,8 @@ FORMATS = {
     "assistments": (assistments, {}),
     "datashop": (datashop, {}),
     "xapi": (xapi, {}),
+    "edx": (edx, {"format": "edx"}),
+    "caliper": (caliper, {"format": "caliper"}),
     "slam": (slam, {"format": "slam"}),
     "three-line": (three_line, {"format": "three-line"}),
 }

@@ -12,7 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.cohorts.building.sessions import Term
-from understudy.core.events.event_table import CellOptions
+from understudy.core.events.caliper import read_caliper
+from understudy.core.events.edx import read_edx
+from understudy.core.events.event_table import CellOptions, ReadOptions
 from understudy.core.events.moodle import moodle_records
 from understudy.core.events.reading import sniff
 from understudy.core.events.xapi import Voiding, learner_of
@@ -33,7 +35,10 @@ from understudy.core.files.words import counted
 from understudy.core.files.workbooks import read_workbook
 from understudy.errors import DataError, UsageError
 
-FORMATS = ("csv", "excel", "moodle", "parquet", "tsv", "xapi")
+FORMATS = ("caliper", "csv", "edx", "excel", "moodle", "parquet", "tsv", "xapi")
+# In these formats a time is an instant by definition, whatever zone it is written in.
+_INSTANTS = {"caliper": "Caliper", "edx": "edX", "xapi": "xAPI"}
+_EVENTS = {"caliper": read_caliper, "edx": read_edx}
 # Any platform may write "full name".
 _MOODLE_LEARNER = tuple(name for name in FULL_NAMES if name != "fullname")
 _KNOWN = {
@@ -97,9 +102,20 @@ def read_activity(
     if format is None:
         format, why = _sniff(source)
         notes.append(f"Read as {format}: {why}.")
+    if format in _INSTANTS:
+        _refuse_columns(learner, time, format)
     if format == "xapi":
-        frame, place = _statements(source, learner, time, notes)
+        frame, place = _statements(source, notes)
         columns = {"learner": "actor", "time": "timestamp"}
+    elif format in _EVENTS:
+        events = _EVENTS[format](decode(source, latin=False), ReadOptions(outcomes="left out"))
+        notes += events.notes
+        alias = "alias" if "alias" in events.frame.columns else "learner"
+        frame, place = (
+            events.frame.select("learner", pl.col(alias).alias("alias"), "time", "line"),
+            events.place,
+        )
+        columns = {role: events.columns[role] for role in ("learner", "time")}
     else:
         table = _table(source, format)
         notes += table.notes
@@ -175,16 +191,18 @@ def _read_times(
 def _instants(file: str, frame: pl.DataFrame, format: str, term: Term, notes: list[str]) -> pl.Series:
     """The times as instants, by the zone of the term where they are those of a clock."""
     times, instant = frame["time"], frame["instant"]
-    if format == "xapi":
+    if format in _INSTANTS:
         if n_without := int((~instant).sum()):
-            notes.append(f"{counted(n_without, 'time')} without a zone read as UTC, as xAPI does.")
+            notes.append(
+                f"{counted(n_without, 'time')} without a zone read as UTC, as {_INSTANTS[format]} does."
+            )
     elif has_mixed_zones(frame["written"].filter(~instant)) or (instant.any() and not instant.all()):
         raise DataError(
             f"{file}: the times state a time zone on some rows only, or different ones by name.",
             hint="export the log again, with all times written in one way.",
             code="mixed-zones",
         )
-    if format == "xapi" or instant.all():
+    if format in _INSTANTS or instant.all():
         if term.time_zone is None:
             raise UsageError(
                 f"{file}: the times are instants, and it is not known what time it was where the learners are.",
@@ -206,7 +224,7 @@ def _instants(file: str, frame: pl.DataFrame, format: str, term: Term, notes: li
 
 def _sniff(source: Source) -> tuple[str, str]:
     format, why = sniff(source)
-    if format in ("parquet", "excel", "xapi"):
+    if format in ("parquet", "excel", *_INSTANTS):
         return format, why
     if format in ("slam", "three-line"):
         raise DataError(
@@ -257,15 +275,16 @@ def _rows(
     return frame.with_columns(name, name.alias("alias")), chooser.columns
 
 
-def _statements(
-    source: Source, learner: str | None, time: str | None, notes: list[str]
-) -> tuple[pl.DataFrame, str]:
+def _refuse_columns(learner: str | None, time: str | None, format: str) -> None:
     if learner is not None or time is not None:
         raise UsageError(
-            "xAPI statements have no columns to choose from, but a column was named.",
+            f"events of {_INSTANTS[format]} have no columns to choose from, but a column was named.",
             hint="leave it out, or name the format.",
             settings=("learner", "time", "format"),
         )
+
+
+def _statements(source: Source, notes: list[str]) -> tuple[pl.DataFrame, str]:
     statements, place = load_records(decode(source, latin=False))
     rows = []
     voiding = Voiding()

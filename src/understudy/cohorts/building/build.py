@@ -43,7 +43,7 @@ class BuildOptions(Spending, CellOptions):
     time_zone: Annotated[str | None, "Where the learners' clocks were: Europe/Berlin."] = None
     force: Annotated[bool, "Write over a cohort that was built before."] = False
     format: Annotated[
-        str | None, "csv, tsv, excel, parquet, moodle or xapi, when the log is not recognised."
+        str | None, "csv, tsv, excel, parquet, moodle, xapi, caliper or edx, when the log is not recognised."
     ] = None
     learner: Annotated[str | None, "The log's column that names the learner."] = None
     time: Annotated[str | None, "The log's column with the time."] = None

@@ -15,7 +15,7 @@ import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.people_in_text import without_addresses
-from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
+from understudy.core.files.columns import COMPOSED, Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.json_records import nested_fields, nested_records
 from understudy.core.files.source import Text
 from understudy.core.files.tables import FrameTable, Table, WithoutMarks
@@ -124,7 +124,6 @@ def read_submissions(table: Table, options: ReadOptions) -> EventTable:
 
 def _read(table: Table, options: ReadOptions, kind: _Kind, prefix: str) -> EventTable:
     reject_duplicates(table.names, table.file)
-    named = options.columns
     places = {plain(name): at for at, name in enumerate(table.names)}
     wanted = (*kind.does, *kind.things.values(), *_BESIDE)
     extra = {
@@ -132,6 +131,8 @@ def _read(table: Table, options: ReadOptions, kind: _Kind, prefix: str) -> Event
         for name in wanted
         if plain(written := name if name.startswith("meta.") else prefix + name) in places
     }
+    does = [prefix + name for name in kind.does if f"canvas {name}" in extra]
+    named = options.columns.without_composed(does)
     parts = [name for name in (*kind.does, *kind.things.values()) if f"canvas {name}" in extra]
     defaults = Columns(
         learner=prefix + kind.learner,
@@ -155,8 +156,7 @@ def _read(table: Table, options: ReadOptions, kind: _Kind, prefix: str) -> Event
     }
     _drop(events, cells, handed_in=kind.score is not None)
     if named.action is None:
-        does = [prefix + name for name in kind.does if f"canvas {name}" in extra]
-        events.columns["action"] = " + ".join(does) or events.columns["action"]
+        events.columns["action"] = COMPOSED.join(does) or events.columns["action"]
         events.frame = events.frame.with_columns(_action(kind, cells, bool(does)).alias("action"))
         events.drop(pl.col("action").is_null(), "that do not say what was done")
     else:

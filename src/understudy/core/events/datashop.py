@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
-from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
+from understudy.core.files.columns import COMPOSED, Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.tables import Table
 
 JOINT = "~~"
@@ -24,7 +24,8 @@ def read_datashop(table: Table, options: ReadOptions) -> EventTable:
     components = _components(table.names)
     plains = [plain(name) for name in table.names]
     problem = [plains.index(name) for name in ("problemname", "stepname") if name in plains]
-    if options.columns.action is not None:
+    named = options.columns.without_composed([table.names[position] for position in problem])
+    if named.action is not None:
         components, problem = [], []
     defaults = Columns(
         learner="Anon Student Id",
@@ -32,7 +33,7 @@ def read_datashop(table: Table, options: ReadOptions) -> EventTable:
         outcome="Outcome",
         time="Time",
     )
-    positions = choose_columns(table.names, options.columns, table.file, defaults=defaults)
+    positions = choose_columns(table.names, named, table.file, defaults=defaults)
     if problem and not components and options.columns.item is None:
         positions.pop("item", None)  # problem and step are the action already
     # DataShop repeats a column's name when there are several values; any other repetition is an error.
@@ -57,7 +58,7 @@ def read_datashop(table: Table, options: ReadOptions) -> EventTable:
         else:
             events.frame = events.frame.with_columns(pl.col("action").list.join(JOINT))
     else:
-        events.columns["action"] = " + ".join(table.names[position] for position in problem)
+        events.columns["action"] = COMPOSED.join(table.names[position] for position in problem)
         events.frame = events.frame.with_columns(
             pl.concat_str(texts, separator=" / ", ignore_nulls=True).replace("", None).alias("action")
         )

@@ -103,12 +103,17 @@ class ReadOptions:
     sheet: str | None = None
     outcomes: Literal["needed", "wanted", "left out"] = "needed"
     """Whether a file without a column of outcomes is refused, and whether one is looked for."""
+    verbs: bool = False
+    """Whether an action says what was done with the object, where a format states that."""
+    language: str = "en"
+    """The language in which objects are named, where a format has names in several."""
     further: tuple[str, ...] = ()
     """Columns that are read although they have no role, where a file has them."""
 
-    def refuse_columns(self, format: str) -> None:
-        """For formats whose columns have no names to choose from."""
-        if given := self.columns.given():
+    def refuse_columns(self, format: str, columns: Mapping[str, str] = MappingProxyType({})) -> None:
+        """For formats that have no columns to choose from; their own `columns` may be named."""
+        given = {role: name for role, name in self.columns.given().items() if columns.get(role) != name}
+        if given:
             raise UsageError(
                 f"the format {format} has no columns to choose from, but one was given for the {next(iter(given))}.",
                 hint="leave it out, or name the format.",
@@ -149,6 +154,8 @@ class EventTable:
     year_begins: date | None = None
     """Where a format writes days without a year: the day from which they count if none is declared."""
     yearless: bool = False
+    time_unit: str | None = None
+    """What numbers in the time column count, where the format says so."""
     n_left_out: int = 0
     """Columns of the file that are not read."""
     _everyone: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -238,6 +245,24 @@ class EventTable:
         if n_dropped := int(dropped.sum()):
             self.frame = self.frame.filter(~dropped)
             self.notes.append(f"{n_dropped} rows {reason} were dropped.")
+
+    def keep_graded(self, options: ReadOptions, events: str) -> None:
+        """Keep the rows with an outcome, in formats in which only some `events` (their name) have one.
+
+        Where none has one, it is a log without outcomes; that is then read off its rows, and a guess.
+        """
+        if options.outcomes == "left out":
+            return
+        ungraded = self.frame["outcome"].is_null()
+        if options.outcomes == "wanted" and ungraded.all():
+            self.frame = self.frame.drop("outcome")
+            del self.columns["outcome"]
+            what = f"from the {events} that the log has no outcomes"
+            self.guesses += (Guess(what, ("no_outcomes",), declare={"no_outcomes": True}),)
+            return
+        self.drop(pl.col("outcome").is_null(), f"({events}) without an outcome")
+        if ungraded.any() and options.outcomes == "wanted":
+            self.notes.append(f"With `no_outcomes` all {events} are read.")
 
     def leave_people_out(self, role: str, replaced: Callable[[pl.Series], pl.Series]) -> None:
         """Put a constant where the text of a role names a person by its place; each text by itself."""
@@ -395,7 +420,7 @@ class EventTable:
                 settings=("time", "in_order"),
             )
         self._skip_empty("time", options)
-        unit = options.rows.time_unit or unit_in_name(name) or "s"
+        unit = options.rows.time_unit or self.time_unit or unit_in_name(name) or "s"
         cells = self.frame["time"]
         given = options.rows.first_day
         first_day = self.year_begins if given is None else date.fromisoformat(given)
@@ -449,11 +474,13 @@ class EventTable:
         before = pl.col("time").shift(1).over("learner")
         back, forth = pl.col("time") < before, pl.col("time") > before
         turned = back.sum().over("learner") > forth.sum().over("learner")
-        facts = self.frame.select("learner", "time").with_row_index("place")
+        # Events of one line of the file, such as the skills of an attempt, stay together as they are.
+        newest_last = pl.col("place").sort_by("line", descending=True, maintain_order=True).over("learner")
+        facts = self.frame.select("learner", "time", "line").with_row_index("place")
         facts = facts.select(
             back.fill_null(False).alias("back"),
             turned.alias("turned"),
-            pl.when(turned).then(pl.col("place").reverse().over("learner")).otherwise("place").alias("place"),
+            pl.when(turned).then(newest_last).otherwise("place").alias("place"),
         )
         self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
         if n_back := int(facts["back"].sum()):

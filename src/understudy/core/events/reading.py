@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from understudy.core.events.assistments import looks_like_assistments, read_assistments
+from understudy.core.events.caliper import looks_like_caliper, read_caliper
 from understudy.core.events.canvas import (
     canvas_records,
     fields_in,
@@ -18,10 +19,16 @@ from understudy.core.events.canvas import (
     refuse_other_tables,
 )
 from understudy.core.events.datashop import looks_like_datashop, read_datashop
+from understudy.core.events.ednet import looks_like_ednet, read_ednet
+from understudy.core.events.edx import begins_like_edx, looks_like_edx, read_edx
+from understudy.core.events.eedi import folder_of_eedi, looks_like_eedi, read_eedi, read_eedi_folder
 from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.folders import Folder, open_folder
 from understudy.core.events.gradebooks import refuse_gradebook
+from understudy.core.events.junyi import looks_like_junyi, read_junyi
 from understudy.core.events.log_columns import read_log_columns
 from understudy.core.events.moodle import are_rows, looks_like_moodle, moodle_records, read_moodle
+from understudy.core.events.oulad import looks_like_oulad, read_oulad
 from understudy.core.events.slam import looks_like_slam, read_slam
 from understudy.core.events.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.xapi import read_xapi
@@ -42,7 +49,9 @@ from understudy.core.files.workbooks import read_workbook
 from understudy.errors import DataError, UsageError
 
 # What these files begin with is a learner's.
-_WITHOUT_HEADER = ("slam", "three-line")
+_WITHOUT_HEADER = ("caliper", "edx", "slam", "three-line", "xapi")
+# In these formats an event says what was done, beside what it was done with.
+_WITH_VERBS = ("caliper", "edx", "xapi")
 # In these files an item trains a skill, and the skill is what is learned.
 USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", item="item")
 # Any table; its header may show that it is of a platform.
@@ -70,7 +79,7 @@ def sniff(source: Source) -> tuple[str, str]:
         return "excel", "it begins like an Excel workbook"
     text = decode(source, latin=True)
     lines = first_lines(text, 3)
-    if begins_like_json(lines[0]):
+    if begins_like_json(lines[0]) or begins_like_edx(lines[0]):
         return _sniff_json(text)
     if looks_like_slam(lines):
         return "slam", "it begins with the header of an exercise"
@@ -104,21 +113,29 @@ def _sniff_header(names: Sequence[str], *, tabs: bool = True) -> tuple[str, str]
     if looks_like_submissions(names):
         return "canvas-submissions", "it has the fields of Canvas's submissions"
     if looks_like_assistments(names):
-        return "assistments", "its header has order_id, user_id, correct and a skill"
+        return "assistments", "its header has the columns of ASSISTments data"
+    if looks_like_eedi(names):
+        return "eedi", "its header has the columns of Eedi's answers"
+    if looks_like_junyi(names):
+        return "junyi", "its header has the columns of Junyi Academy's log"
     if {"user", "item", "skill", "correct"} <= {plain(name) for name in names}:
         return "user-item-skill", "its header has user, item, skill and correct"
     return None
 
 
 def _sniff_json(text: Text) -> tuple[str, str]:
-    """The format of records, by the names of the first one's fields: they are the same in all, as a header is."""
-    names = tuple(first_record(text) or ())
-    if {"key", "meta"} <= set(names):
+    """The format of records, by the names of the first one's fields."""
+    record = first_record(text) or {}
+    if {"key", "meta"} <= record.keys():
         fields = fields_in(text)
         refuse_other_tables(fields, text.name)
         return _sniff_header(fields) or ("xapi", "it begins like JSON")
-    if looks_like_moodle(names) or are_rows(text):
+    if looks_like_moodle(tuple(record)) or are_rows(text):
         return "moodle", "its records are those of a Moodle log"
+    if looks_like_edx(record):
+        return "edx", "it begins with an event of an edX tracking log"
+    if looks_like_caliper(record):
+        return "caliper", "it begins with a Caliper envelope or event"
     return "xapi", "it begins like JSON"
 
 
@@ -127,20 +144,31 @@ def read_events(
     options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
     format: str | None = None,
 ) -> tuple[EventTable, str]:
-    """The events in a file, checked, and the name of its format.
+    """The events in a file or a folder, checked, and the name of its format.
 
     The format is found from the content unless `format` names it. People's names live in the table only:
     a wing that makes its record of it lets go of them.
     """
     check_format(format)
+    if Path(path).is_dir():
+        return _read_folder(open_folder(Path(path)), options, format)
+    if format in _OF_FOLDERS and format not in _OF_TABLES:
+        raise UsageError(
+            f"the format {format} is a folder of files, and '{Path(path).name}' is none.",
+            hint="give the folder, or name another format.",
+            code="not-a-folder",
+            settings=("format",),
+        )
     source = open_source(path)
     asked, why = format is not None, ""
     guesses: tuple[Guess, ...] = ()
     if format is None:
         format, why = sniff(source)
         if format in _WITHOUT_HEADER:
-            guesses = (Guess(f"from a learner's rows that the format is {format}", ("format",)),)
+            what = f"from a learner's rows that the format is {format}"
+            guesses = (Guess(what, ("format",), declare={"format": format}),)
     refuse_sheet(options.sheet, "excel" if source.data.startswith(EXCEL_MAGICS) else format)
+    _refuse_verbs(options, format)
     if format in _OF_TABLES:
         table = _table(source, format, options)
         if not asked and format in ("excel", "parquet"):
@@ -157,9 +185,41 @@ def read_events(
     return events, format
 
 
+def _read_folder(folder: Folder, options: ReadOptions, format: str | None) -> tuple[EventTable, str]:
+    asked = format is not None
+    if format is None:
+        format = next((name for name, (looks_like, _) in _OF_FOLDERS.items() if looks_like(folder)), None)
+    if format not in _OF_FOLDERS:
+        raise UsageError(
+            f"'{folder.path}' is a folder, and no data set that the reader knows by the files inside."
+            if format is None
+            else f"'{folder.path}' is a folder, and the format {format} is one of single files.",
+            hint=f"give one file; folders are read of {', '.join(_OF_FOLDERS)}.",
+            code="unknown-folder",
+            settings=("format",),
+        )
+    refuse_sheet(options.sheet, format)
+    _refuse_verbs(options, format)
+    events = _OF_FOLDERS[format][1](folder, options)
+    events.settle(options)
+    why = "as asked" if asked else "by the names of the files in the folder"
+    events.notes.insert(0, f"Read as {format}, {why}.")
+    return events, format
+
+
+def _refuse_verbs(options: ReadOptions, format: str) -> None:
+    if options.verbs and format not in _WITH_VERBS:
+        raise UsageError(
+            f"actions were to say what was done, but a file of format {format} has no verbs.",
+            hint="leave that out.",
+            code="no-verbs",
+            settings=("verbs",),
+        )
+
+
 def table_of(path: Path | str, format: str, sheet: str | None = None) -> Table | None:
     """The table in a file of a format, with all of its columns; None for formats that have no columns."""
-    if format not in _OF_TABLES:
+    if format not in _OF_TABLES or Path(path).is_dir():
         return None
     return _table(open_source(path), format, ReadOptions(sheet=sheet))
 
@@ -188,7 +248,7 @@ def refuse_sheet(sheet: str | None, format: str) -> None:
 
 def formats() -> tuple[str, ...]:
     """The names of the formats that can be read."""
-    return tuple(sorted((*_OF_TABLES, *_OF_TEXTS)))
+    return tuple(sorted({*_OF_TABLES, *_OF_TEXTS, *_OF_FOLDERS}))
 
 
 def _table(source: Source, format: str, options: ReadOptions) -> Table:
@@ -217,11 +277,21 @@ _OF_TABLES: dict[str, Callable[[Table, ReadOptions], EventTable]] = {
     "canvas-submissions": read_submissions,
     "canvas-web-logs": read_web_logs,
     "datashop": read_datashop,
+    "eedi": read_eedi,
+    "junyi": read_junyi,
     "moodle": read_moodle,
     "user-item-skill": lambda table, options: read_table(table, options, defaults=USER_ITEM_SKILL),
 }
 _OF_TEXTS: dict[str, Callable[[Text, ReadOptions], EventTable]] = {
+    "caliper": read_caliper,
+    "edx": read_edx,
     "slam": read_slam,
     "three-line": read_three_line,
     "xapi": read_xapi,
+}
+# Whether a folder is of this format by the names of its files, and how it is read.
+_OF_FOLDERS: dict[str, tuple[Callable[[Folder], bool], Callable[[Folder, ReadOptions], EventTable]]] = {
+    "oulad": (looks_like_oulad, read_oulad),
+    "eedi": (folder_of_eedi, read_eedi_folder),
+    "ednet": (looks_like_ednet, read_ednet),
 }

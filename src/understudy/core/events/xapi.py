@@ -1,16 +1,17 @@
-"""xAPI statements: an actor, an object, a result; what is not needed is not kept."""
+"""xAPI statements of any verb: an actor, an object, perhaps a result; what is not needed is not kept."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.files.identifiers import Identifier, NamedPeople
-from understudy.core.files.json_records import load_records
+from understudy.core.files.json_records import load_records, number_of, text_of
+from understudy.core.files.outcomes import PassMark, as_percentage
 from understudy.core.files.source import Text, keeping_values_inside
 from understudy.core.files.words import counted
 from understudy.errors import DataError
@@ -55,76 +56,167 @@ _SCHEMA = {
     "alias": pl.String,
     "object": pl.String,
     "name": pl.String,
-    "outcome": pl.Int8,
+    "verb": pl.String,
+    "outcome": pl.String,
     "time": pl.String,
     "line": pl.Int64,
 }
+_COLUMNS = {"learner": "actor", "action": "object", "outcome": "result.success", "time": "timestamp"}
+_PEOPLE = ("Agent", "Group")
+# Extensions by the last part of their address: what they hold points at a person, a computer or a place.
+_EXTENSIONS = {
+    "IP address": ("ip-address", "ipaddress", "ip", "http://id.tincanapi.com/extension/ip-address"),
+    "place": ("geojson", "geo", "location", "latitude", "longitude", "geography"),
+    "computer": ("browser-info", "browserinfo", "browser", "user-agent", "useragent", "device"),
+    "name": ("invitee", "observer", "invited-by", "tutor"),
+}
+_KIND_OF_EXTENSION = {name: kind for kind, names in _EXTENSIONS.items() for name in names}
+
+
+@dataclass
+class _People:
+    """Whom the statements name, and where: kept until the actions were searched for them."""
+
+    fields: dict[str, tuple[str, str]] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+
+    def note(self, person: Any, place: str, role: str) -> None:
+        """Note the names of an agent, a group or its members; `role` says what the place is used for."""
+        if not isinstance(person, dict):
+            return
+        if called := text_of(person.get("name")):
+            self.fields[f"{place}.name"] = ("name", "not read")
+            self.names.add(called)
+        kind, key, alias = learner_of(person)
+        if kind in _KINDS:
+            self.fields.setdefault(f"{place}.{kind}", (_KINDS[kind], role))
+        if key is not None and role == "not read":
+            self.names.update((key, alias or key))
+        members = person.get("member")
+        for member in members if isinstance(members, list) else ():
+            self.note(member, f"{place}.member", "not read")
+
+    def note_context(self, context: Any) -> None:
+        """Note instructors, teams and extensions that point at people; nothing of them is read."""
+        if not isinstance(context, dict):
+            return
+        for part in ("instructor", "team"):
+            self.note(context.get(part), f"context.{part}", "not read")
+        extensions = context.get("extensions")
+        for key in extensions if isinstance(extensions, dict) else ():
+            last = key.rstrip("/").rsplit("/", 1)[-1].lower()
+            if kind := _KIND_OF_EXTENSION.get(last):
+                self.fields[f"context.extensions: {last}"] = (kind, "not read")
+
+    def identifiers(self) -> Iterator[Identifier]:
+        """The fields that identify people, those of learners first."""
+        for place, (kind, role) in sorted(self.fields.items(), key=lambda found: found[1][1]):
+            yield Identifier(place, kind, "by its name", role)
+
+
+_KINDS = {"mbox": "e-mail address", "account": "login name"}
 
 
 def read_xapi(text: Text, options: ReadOptions) -> EventTable:
-    """One row per statement with a success; times in UTC; the action is the object's name and id."""
-    options.refuse_columns("xapi")
+    """One row per statement of a person; times in UTC; the action is the object's name and id.
+
+    The outcome is the statement's success, or its score where a pass mark is declared. Of the actor only the key is
+    read, to group the rows; of the context and of extensions nothing.
+    """
+    options.refuse_columns("xapi", _COLUMNS)
     statements, place = load_records(text)
-    actors: Counter[str] = Counter()
-    names: set[str] = set()
+    people = _People()
     rows = []
     voiding = Voiding()
     for number, statement in statements:
         if voiding.keeps(statement, number):
-            rows.append(_row(statement, number, actors, names, f"{text.name}: {place} {number}"))
+            rows.append(_row(statement, number, people, options, f"{text.name}: {place} {number}"))
     with keeping_values_inside(
         f"{text.name}: a name or an id is not valid text.", hint="export the statements again, as UTF-8."
     ):
         frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
         frame = frame.filter(~pl.col("line").is_in(voiding.voided()))
-        called = NamedPeople("actor.name", "name", pl.Series(sorted(names), dtype=pl.String))
-    columns = {"learner": "actor", "action": "object", "outcome": "result.success", "time": "timestamp"}
+        called = NamedPeople("actor.name", "name", pl.Series(sorted(people.names), dtype=pl.String))
     rows_under_way = frame.with_columns(pl.lit("x").alias("action"))
-    events = EventTable(text.name, rows_under_way, columns, list(text.notes), place, instants=True)
+    events = EventTable(text.name, rows_under_way, dict(_COLUMNS), list(text.notes), place, instants=True)
     events.notes += voiding.notes()
-    events.identifiers += _identifiers(actors)
+    events.identifiers += people.identifiers()
     events.people.append(called)
     events.tidy(options)
-    events.drop(pl.col("outcome").is_null(), "(statements) without a result.success")
-    events.drop(pl.col("learner").is_null(), "(statements) without an actor's id")
+    events.drop(pl.col("learner").is_null(), "(statements) without the id of a single actor")
     events.drop(pl.col("object").is_null(), "(statements) without an object's id")
+    events.keep_graded(options, "statements")
     events.require_rows()
-    _name_actions(events)
+    _name_actions(events, options.verbs)
     return events
 
 
 def _row(
-    statement: dict[str, Any], number: int, actors: Counter[str], names: set[str], where: str
+    statement: dict[str, Any], number: int, people: _People, options: ReadOptions, where: str
 ) -> tuple[Any, ...]:
-    learner, alias = _actor(statement.get("actor"), actors, names)
-    target = statement.get("object")
-    result = statement.get("result")
-    success = result.get("success") if isinstance(result, dict) else None
-    if success is not None and not isinstance(success, bool):
-        raise DataError(
-            f"{where} has a result.success that is neither true nor false.", hint="see xAPI 2.4.5."
-        )
-    time = statement.get("timestamp") or statement.get("stored")
+    actor, target, verb = statement.get("actor"), statement.get("object"), statement.get("verb")
+    people.note(actor, "actor", "learner")
+    people.note_context(statement.get("context"))
+    _, learner, alias = learner_of(actor)
+    if isinstance(actor, dict) and actor.get("objectType") == "Group":
+        learner = alias = None  # whose activity it is cannot be known
+    object_id, name = _target(target, people, options.language)
     return (
         learner,
         alias,
-        _text(target.get("id")) if isinstance(target, dict) else None,
-        _english_name(target) if isinstance(target, dict) else None,
-        None if success is None else int(success),
-        _text(time),
+        object_id,
+        name,
+        _verb(verb, options.language) if options.verbs else None,
+        _outcome(statement.get("result"), options.mark, where),
+        text_of(statement.get("timestamp") or statement.get("stored")),
         number,
     )
 
 
-def _actor(actor: Any, actors: Counter[str], names: set[str]) -> tuple[str | None, str | None]:
-    """The key of an actor, and a shorter name by which a list of withdrawn learners may know them."""
-    if isinstance(actor, dict) and (called := _text(actor.get("name"))):
-        actors["name"] += 1
-        names.add(called)
-    kind, learner, alias = learner_of(actor)
-    if kind is not None:
-        actors[kind] += 1
-    return learner, alias
+def _target(target: Any, people: _People, language: str) -> tuple[str | None, str | None]:
+    """The id and the name of an object; a person is one object, whoever it is."""
+    if not isinstance(target, dict):
+        return None, None
+    if target.get("objectType") in _PEOPLE:
+        people.note(target, "object", "not read")
+        return str(target["objectType"]), None
+    definition = target.get("definition")
+    names = definition.get("name") if isinstance(definition, dict) else None
+    return text_of(target.get("id")), _in_language(names, language)
+
+
+def _verb(verb: Any, language: str) -> str | None:
+    """What a verb is called, or the last part of its address."""
+    if not isinstance(verb, dict):
+        return None
+    address = text_of(verb.get("id"))
+    last = None if address is None else address.rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
+    return last or _in_language(verb.get("display"), language)
+
+
+def _outcome(result: Any, mark: PassMark, where: str) -> str | None:
+    """Whether it went well: as the statement says, or by its score where a pass mark is declared."""
+    if not isinstance(result, dict):
+        return None
+    success = result.get("success")
+    if success is not None and not isinstance(success, bool):
+        raise DataError(
+            f"{where} has a result.success that is neither true nor false.", hint="see xAPI 2.4.5."
+        )
+    if success is not None:
+        return str(int(success))
+    share = _share_of(result.get("score"))
+    return None if share is None or mark.share is None else as_percentage(share)
+
+
+def _share_of(score: Any) -> float | None:
+    """A score as a share of the points: as it is scaled, or the raw points by their maximum."""
+    if not isinstance(score, dict):
+        return None
+    scaled, raw, low, high = (number_of(score.get(key)) for key in ("scaled", "raw", "min", "max"))
+    if scaled is not None or raw is None or high is None or high <= (low or 0):
+        return scaled
+    return (raw - (low or 0)) / (high - (low or 0))
 
 
 def learner_of(actor: Any) -> tuple[str | None, str | None, str | None]:
@@ -132,37 +224,29 @@ def learner_of(actor: Any) -> tuple[str | None, str | None, str | None]:
     if not isinstance(actor, dict):
         return None, None, None
     account = actor.get("account")
-    if isinstance(account, dict) and _text(account.get("name")):
+    if isinstance(account, dict) and text_of(account.get("name")):
         name = str(account["name"])
         return "account", f"{account.get('homePage') or ''} {name}", name
     for key in ("mbox", "mbox_sha1sum", "openid"):
-        if value := _text(actor.get(key)):
+        if value := text_of(actor.get(key)):
             return key, value.removeprefix("mailto:"), value
     return None, None, None
 
 
-def _english_name(target: dict[str, Any]) -> str | None:
-    definition = target.get("definition")
-    names = definition.get("name") if isinstance(definition, dict) else None
+def _in_language(names: Any, language: str) -> str | None:
+    """A name in the wanted language: de is also in de-AT."""
     if not isinstance(names, dict):
         return None
-    return next((_text(names[key]) for key in sorted(names) if key.lower().startswith("en")), None)
+    wanted = language.lower()
+    fitting = (key for key in sorted(names) if key.lower() == wanted or key.lower().startswith(wanted + "-"))
+    return next((called for key in fitting if (called := text_of(names[key]))), None)
 
 
-def _text(value: Any) -> str | None:
-    return value.strip() or None if isinstance(value, str) else None
-
-
-def _name_actions(events: EventTable) -> None:
+def _name_actions(events: EventTable, verbs: bool) -> None:
     """Name each action by its own statement: no other one decides what it is called."""
     named = pl.concat_str("name", pl.lit(" ("), "object", pl.lit(")"))
-    action = pl.coalesce(named, "object").alias("action")
-    events.frame = events.frame.with_columns(action).drop("object", "name")
-
-
-def _identifiers(actors: Counter[str]) -> Iterator[Identifier]:
-    kinds = {"mbox": "e-mail address", "account": "login name", "name": "name"}
-    for key, kind in kinds.items():
-        if actors[key]:
-            role = "not read" if key == "name" else "learner"
-            yield Identifier(f"actor.{key}", kind, "by its name", role)
+    action = pl.coalesce(named, "object")
+    if verbs:
+        action = pl.coalesce(pl.concat_str("verb", pl.lit(" "), action), action)
+        events.columns["action"] = "verb and object"
+    events.frame = events.frame.with_columns(action.alias("action")).drop("object", "name", "verb")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated
 
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 
+# How an action is called that is made of several columns.
+COMPOSED = " + "
 ROLES = ("learner", "action", "outcome", "time", "item", "group")
 REQUIRED = ("learner", "action", "outcome")
 
@@ -95,6 +97,13 @@ class Columns:
     def given(self) -> dict[str, str]:
         """The roles for which a column was named."""
         return {role: name for role in ROLES if (name := getattr(self, role)) is not None}
+
+    def without_composed(self, names: Sequence[str]) -> Columns:
+        """Without an action that is named as an action of several columns is called: that is the usual one."""
+        usual = (
+            self.action is not None and len(names) > 1 and plain(self.action) == plain(COMPOSED.join(names))
+        )
+        return replace(self, action=None) if usual else self
 
 
 def plain(name: str) -> str:

@@ -19,6 +19,8 @@ from understudy.errors import DataError
 
 # Fields are known from the first objects; one that comes later only is nobody's column.
 LOOKED_AT = 200
+# No score and no count is as large.
+LARGEST = 1e15
 
 Record = dict[str, Any]
 
@@ -47,6 +49,17 @@ def load_records(text: Text) -> tuple[Iterator[tuple[int, Record]], str]:
     return _objects(enumerate(whole, start=1), text.name, "record"), "record"
 
 
+def load_lines(text: Text) -> Iterator[tuple[int, Record | None]]:
+    """The object of each line that is not blank, with the line's number; None where a line holds no whole object.
+
+    For logs that a program appends to: a line may be cut off, and concerns itself alone. What stands before the first
+    brace of a line, such as the time and the name of a program, is left out.
+    """
+    for number, line in enumerate(text.data.split(b"\n"), start=1):
+        if line.strip():
+            yield number, _object(line[max(line.find(b"{"), 0) :].decode())
+
+
 def begins_like_json(line: str) -> bool:
     """Whether the first line of a text is that of objects or arrays."""
     return line.lstrip().startswith(("{", "["))
@@ -66,6 +79,18 @@ def first_record(text: Text) -> Record | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def text_of(value: Any) -> str | None:
+    """A text that is not blank, without blanks around it; None for other values."""
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def number_of(value: Any) -> float | None:
+    """A finite number; None for other values, truth values among them."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < LARGEST else None
 
 
 def load_json(text: Text) -> Any:

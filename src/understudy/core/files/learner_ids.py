@@ -21,6 +21,7 @@ Names = TypeVar("Names", pl.Series, pl.Expr)
 DIGEST_BYTES = 8
 # From so many values on, digesting them takes longer than loading what digests all at once.
 _MANY = 200_000
+_TABLES = (".csv", ".gz", ".parquet", ".tsv")
 
 
 def digests_of_names(names: pl.Series) -> Digests:
@@ -84,10 +85,20 @@ def are_only_numbered(digests: Digests) -> bool:
     return False
 
 
-def within_file(digests: Digests, path: Path) -> Digests:
-    """Digests of the same learners in this file alone: a copy of it has the same, any other content has others."""
+def _content(path: Path) -> bytes:
     with path.open("rb") as file:
-        content = hashlib.file_digest(file, "blake2b").digest()
+        return hashlib.file_digest(file, "blake2b").digest()
+
+
+def _content_of_tables(folder: Path) -> bytes:
+    """The content of the tables in a folder, whatever they are called; what else lies there may change."""
+    tables = (file for file in folder.rglob("*") if file.is_file() and file.suffix.lower() in _TABLES)
+    return blake2b(b"".join(sorted(map(_content, tables)))).digest()
+
+
+def within_file(digests: Digests, path: Path) -> Digests:
+    """Digests of the same learners in this file or folder alone: a copy has the same, any other content has others."""
+    content = _content_of_tables(path) if path.is_dir() else _content(path)
     of_learner = digests.astype("<u8").view(np.uint8).reshape(-1, DIGEST_BYTES)
     values = np.empty((len(digests), len(content) + DIGEST_BYTES), dtype=np.uint8)
     values[:, : len(content)], values[:, len(content) :] = np.frombuffer(content, dtype=np.uint8), of_learner

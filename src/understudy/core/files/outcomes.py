@@ -136,6 +136,11 @@ def percentage_in(word: pl.Expr) -> pl.Expr:
     return pl.when(number.is_between(0, 100)).then(number)
 
 
+def as_percentage(share: float) -> str:
+    """A share of the points as a cell that a pass mark decides about; below nothing is nothing."""
+    return f"{100 * min(max(share, 0), 1):.10g} %"
+
+
 def is_missing(cells: pl.Series) -> pl.Series:
     """Whether each cell is empty, or says that there is nothing."""
     return _once_per_text(cells, _are_missing, pl.Boolean)

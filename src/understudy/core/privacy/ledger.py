@@ -75,7 +75,10 @@ class Entry:
 
 
 def ledger_path(data: Path | None, given: Path | None = None) -> Path:
-    """Where the ledger of a file is: where the user says, or beside the data."""
+    """Where the ledger of a file is: where the user says, or beside the data; that of a folder is inside it.
+
+    So a folder and a single file of it have the same one.
+    """
     if given is not None:
         return given
     if data is None:
@@ -85,7 +88,8 @@ def ledger_path(data: Path | None, given: Path | None = None) -> Path:
             code="no-ledger",
             settings=("ledger",),
         )
-    return data.resolve().parent / FILE_NAME
+    place = data.resolve()
+    return (place if place.is_dir() else place.parent) / FILE_NAME
 
 
 def new_card_id() -> str:

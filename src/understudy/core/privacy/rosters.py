@@ -59,7 +59,7 @@ class Roster:
         """
         if learners is None or not are_only_numbered(learners):
             return None if learners is None else cls(learners)
-        return cls(within_file(learners, path)) if path is not None and path.is_file() else None
+        return cls(within_file(learners, path)) if path is not None and path.exists() else None
 
     def __len__(self) -> int:
         return len(self._learners)

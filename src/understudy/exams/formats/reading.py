@@ -40,7 +40,13 @@ Layout = Literal["wide", "long"]
 
 _TABLES = ("csv", "tsv", "excel", "parquet")
 # Published formats that are tables all the same, for those who ask for a layout.
-_ALSO_TABLES = {"assistments": "csv", "user-item-skill": "csv", "datashop": "tsv"}
+_ALSO_TABLES = {
+    "assistments": "csv",
+    "eedi": "csv",
+    "junyi": "csv",
+    "user-item-skill": "csv",
+    "datashop": "tsv",
+}
 
 
 @dataclass(frozen=True)
@@ -199,8 +205,13 @@ def responses_in(
 def _read(
     path: Path, options: ResponseOptions, items: Items | None, keep_names: bool, grouping: Grouping | None
 ) -> Responses:
-    source = open_source(path)
     format, layout = options.format, options.layout
+    if path.is_dir():
+        _refuse_layout("of a folder", layout)
+        _refuse_points(options, "a folder of files")
+        refuse_groups(grouping, "a folder of files")
+        return _from_log(path, options, keep_names)
+    source = open_source(path)
     if format is None:
         format, why = sniff(source)
         if layout is not None:
