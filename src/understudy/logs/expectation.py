@@ -19,6 +19,7 @@ from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.confirmation import Doubt
 from understudy.core.privacy.risk import explained_epsilons
 from understudy.errors import RefusedError, UsageError
+from understudy.logs.generators.details import detail_shares
 from understudy.logs.generators.forecast import (
     USES,
     WORDS,
@@ -70,6 +71,7 @@ def expected_of(
         lengths=np.bincount(lengths, minlength=longest + 1)[1:] / len(lengths),
         in_order=log.declared and log.chapters is not None,
         outcomes=log.outcome is not None,
+        details=sum(detail_shares(log).values()),
     )
 
 
