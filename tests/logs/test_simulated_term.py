@@ -1,12 +1,15 @@
 """The simulated classroom with times: what it promises about times and columns, and that its rows stay as they were."""
 
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from understudy.logs.interactions import Interactions
+from understudy.logs.reading import read_log
 from understudy.logs.simulate import Classroom
+from understudy.logs.simulated_term import plan_of
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +88,15 @@ def test_columns_say_something_about_learners_and_rows(log: Interactions) -> Non
     assert np.corrcoef(score[present], rate[present])[0, 1] > 0.4
     assert named["hint"][log.success == 0].mean() > 3 * named["hint"][log.success == 1].mean()
     assert np.bincount(named["device"]).min() > 0.1 * log.n_rows
+
+
+def test_the_plan_beside_the_files_declares_all_of_them(tmp_path: Path, log: Interactions) -> None:
+    log.to_polars().write_csv(tmp_path / "log.csv")
+    log.learners_to_polars().write_csv(tmp_path / "learners.csv")
+    (tmp_path / "plan.toml").write_text(plan_of(log, "learners.csv"))
+    read = read_log(tmp_path / "log.csv", plan=tmp_path / "plan.toml")
+    assert read.term == log.term
+    np.testing.assert_array_equal(read.time, log.time)
+    assert [c.declared for c in read.columns] == [c.declared for c in log.columns]
+    for found, wanted in zip(read.columns, log.columns, strict=True):
+        np.testing.assert_array_equal(found.cells, wanted.cells)

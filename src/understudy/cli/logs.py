@@ -409,6 +409,11 @@ def _print_audit(found: Audit) -> None:
             f"Attribute attack: advantage {found.attribute.advantage:+.3f} over the baseline "
             f"({found.attribute.low:+.3f} to {found.attribute.high:+.3f})."
         )
+    for estimate in found.column_attributes:
+        typer.echo(
+            f"Attribute attack on column {estimate.of}: advantage {estimate.advantage:+.3f} over the baseline "
+            f"({estimate.low:+.3f} to {estimate.high:+.3f})."
+        )
     print_table(
         "Utility",
         ["metric", "value", "best", "meaning"],

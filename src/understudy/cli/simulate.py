@@ -17,7 +17,7 @@ from understudy.cli.terminal import echo_json
 from understudy.cohorts.cohort import check_schema_beside, write_cohort
 from understudy.cohorts.simulate import School
 from understudy.core.files.simulated import check_replaceable, mark_simulated
-from understudy.core.files.writing import check_parent, check_suffix, write_table
+from understudy.core.files.writing import check_parent, check_suffix, write_table, write_text
 from understudy.core.names import SIMULATED_PREFIX
 from understudy.errors import UsageError
 from understudy.exams.simulate import Exam, simulate_points
@@ -25,6 +25,7 @@ from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
 from understudy.logs.simulate import RARE_PATHS, Classroom
 from understudy.logs.simulated_moodle import moodle_gradebook, moodle_report
+from understudy.logs.simulated_term import plan_of
 from understudy.logs.vocabulary import DUOLINGO_SHAPE, VocabularyCourse
 
 app = command_group()
@@ -78,7 +79,8 @@ def simulate(
         bool,
         typer.Option(
             "--times",
-            help="Also write a classroom's times, columns of its rows, and a table of its learners (OUT-learners).",
+            help="Also write a classroom's times, columns of its rows, a table of its learners (OUT-learners), and the "
+            "plan that declares them (OUT-plan.toml).",
         ),
     ] = False,
     seed: Seed = 1,
@@ -127,7 +129,10 @@ def simulate(
         facts = _write_log(out, shape, learners, actions, times, rng)
         words = "{rows} rows of {learners} simulated learners, {actions} actions."
         if times:
-            words = words[:-1] + f"; their table: {_learners_path(out)}."
+            words = (
+                words[:-1]
+                + f"; their table: {_learners_path(out)}; a plan that declares both: {_plan_path(out)}."
+            )
     mark_simulated(out)
     if as_json:
         echo_json({"out": str(out), **facts})
@@ -162,6 +167,11 @@ def _learners_path(out: Path) -> Path:
     return out.with_name(f"{out.stem}-learners{out.suffix}")
 
 
+def _plan_path(out: Path) -> Path:
+    """Where the plan lies that declares what a log has: beside it."""
+    return out.with_name(f"{out.stem}-plan.toml")
+
+
 def _write_log(
     out: Path,
     shape: Shape,
@@ -174,11 +184,15 @@ def _write_log(
     chosen = SHAPES[shape.value]
     chosen = replace(chosen, n_learners=learners or chosen.n_learners, n_actions=actions or chosen.n_actions)
     if times and isinstance(chosen, Classroom):
-        check_replaceable(_learners_path(out))
+        table, plan = _learners_path(out), _plan_path(out)
+        for path in (table, plan):
+            check_replaceable(path)
         log = replace(chosen, timed=True).simulate(rng)
         write_table(log.to_polars(), out, kind=_KIND)
-        write_table(log.learners_to_polars(), _learners_path(out), kind=_KIND)
-        mark_simulated(_learners_path(out))
+        write_table(log.learners_to_polars(), table, kind=_KIND)
+        write_text(plan, plan_of(log, table.name))
+        for path in (table, plan):
+            mark_simulated(path)
         return {"rows": log.n_rows, "learners": log.n_learners, "actions": log.n_actions}
     log = chosen.simulate(rng)
     assert log.group is not None

@@ -19,6 +19,7 @@ from understudy.core.pages.notebook import notebook_table
 from understudy.core.pages.words import GUESSING
 from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
+from understudy.logs.attacks.column_attribute import column_attribute_attacks
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.scores import scores_without_refits
 from understudy.logs.attacks.shadow import (
@@ -141,6 +142,8 @@ class Audit:
     chance: ChanceLevel
     attribute: AttributeEstimate | None
     """None where one of the logs has no outcomes."""
+    column_attributes: tuple[AttributeEstimate, ...]
+    """One for each declared column that all of the logs have."""
     utility: dict[str, float]
     strange_share: float
     notes: tuple[str, ...] = ()
@@ -158,6 +161,7 @@ class Audit:
             "risk": self.risk.to_json(),
             "chance": dict(vars(self.chance)),
             "attribute": None if self.attribute is None else self.attribute.to_json(),
+            "column_attributes": [estimate.to_json() for estimate in self.column_attributes],
             "utility": self.utility,
             "rows_with_unknown_actions": self.strange_share,
             "notes": list(self.notes),
@@ -217,6 +221,7 @@ def audit(
         risk=judged_risk(knowledge, member, scores, rng),
         chance=judged_chance(knowledge, member, scores, rng),
         attribute=attribute_attack(members, outsiders, synthetic, rng) if judged else None,
+        column_attributes=tuple(column_attribute_attacks(members, outsiders, synthetic, rng)),
         utility=measure(Real(members, outsiders), synthetic),
         strange_share=strange_share,
         notes=tuple(notes),

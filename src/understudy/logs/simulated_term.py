@@ -7,6 +7,7 @@ gaps are longer before another action and after a failure. Times are whole secon
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -76,6 +77,44 @@ def with_term(log: Interactions, ability: Floats, rng: np.random.Generator) -> I
     columns = (*_of_learners(log, ability, join + weeks, rng), *_of_rows(log, at_school, rng))
     time = start + seconds.astype("timedelta64[s]")
     return replace(log, time=time, term=simulated_term(), columns=columns)
+
+
+def plan_of(log: Interactions, learners: str) -> str:
+    """What a custodian would declare about such a log, as the part [log] of a plan; `learners` is the table's file."""
+    assert log.term is not None
+    lines = [
+        "# What is public about this simulated log. A custodian declares it; none of it is read off the rows.",
+        "[log]",
+        'learner = "learner"',
+        'action = "action"',
+        'outcome = "outcome"',
+        'time = "time"',
+        f"learners = {_text(learners)}",
+        "",
+        "[log.term]",
+        f"first = {log.term.first}",
+        f"last = {log.term.last}",
+    ]
+    for column in log.columns:
+        declared = column.declared
+        lines += [
+            "",
+            "[[log.columns]]",
+            f"name = {_text(declared.name)}",
+            f"of = {_text(declared.of)}",
+            f"kind = {_text(declared.kind)}",
+        ]
+        if declared.values:
+            lines.append(f"values = [{', '.join(map(_text, declared.values))}]")
+        if not declared.coded:
+            lines += [f"low = {declared.low:g}", f"high = {declared.high:g}", f"step = {declared.step:g}"]
+        if declared.unit:
+            lines.append(f"unit = {_text(declared.unit)}")
+    return "\n".join(lines) + "\n"
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _habits(n: int, rng: np.random.Generator) -> Floats:

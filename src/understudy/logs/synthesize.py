@@ -113,6 +113,7 @@ class Synthesis:
                 else []
             ),
             *filter(None, [self.generator.cut_short_]),
+            *self.generator.details_.notes,
             f"Guarantee: {self.guarantee}.",
             self.charge.sentence(),
         ]

@@ -23,6 +23,7 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
+from understudy.logs.attacks.column_attribute import column_attribute_attacks, strongest_attribute
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.shadow import ShadowAttack
 from understudy.logs.attacks.transcript import white_box
@@ -134,8 +135,9 @@ class Trial:
 
     `chance` is what the strongest attack would reach by luck alone, `white_box` what the best one on the noisy sums
     of the fit reaches: no attack on the synthetic log, but a ceiling for them. `exposed_share` is the share of learners
-    whom these sums could give away (see `WhiteBox`). `names_kept` is the share of real rows whose action the synthetic
-    log has at all: of the others no difficulty is known.
+    whom these sums could give away (see `WhiteBox`). `attribute` is about outcomes, `column_attribute` about the
+    declared column whose cells the synthetic log tells most about. `names_kept` is the share of real rows whose action
+    the synthetic log has at all: of the others no difficulty is known.
     """
 
     generator: str
@@ -149,6 +151,7 @@ class Trial:
     white_box: RiskEstimate | None
     exposed_share: float | None
     attribute: AttributeEstimate | None
+    column_attribute: AttributeEstimate | None
     groups: list[GroupFigures]
     guarantee: Guarantee
     fit_seconds: float
@@ -180,6 +183,7 @@ class Trial:
             "tpr_chance": self.chance.found,
             "tpr_chance_high": self.chance.found_high,
             **({} if self.attribute is None else self.attribute.columns()),
+            **({} if self.column_attribute is None else self.column_attribute.columns("attribute_column")),
             "epsilon": self.guarantee.epsilon,
             "delta": self.guarantee.delta,
             "fit_seconds": self.fit_seconds,
@@ -236,6 +240,9 @@ class Split:
             attribute=None
             if self.log.outcome is None
             else attribute_attack(self.real.training, self.real.held_out, synthetic, rng),
+            column_attribute=strongest_attribute(
+                column_attribute_attacks(self.real.training, self.real.held_out, synthetic, rng)
+            ),
             groups=group_figures(
                 self.log,
                 self.member,

@@ -30,7 +30,7 @@ BLOCK_CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class AttributeEstimate:
-    """AUC of the guessed outcomes with the synthetic data, and with other learners' data."""
+    """AUC of the guesses with the synthetic data, and with other learners' data; `of` says what is guessed."""
 
     auc: float
     baseline: float
@@ -38,18 +38,20 @@ class AttributeEstimate:
     low: float
     high: float
     n_targets: int
+    of: str = "outcome"
 
     def to_json(self) -> dict[str, Any]:
         """The estimate for a machine."""
         return dict(vars(self))
 
-    def columns(self) -> dict[str, float]:
-        """The estimate as columns of `results.csv`."""
+    def columns(self, name: str = "attribute") -> dict[str, Any]:
+        """The estimate as columns of `results.csv`; of a declared column with its name."""
         return {
-            "auc_attribute": self.auc,
-            "attribute_advantage": self.advantage,
-            "attribute_advantage_low": self.low,
-            "attribute_advantage_high": self.high,
+            **({} if name == "attribute" else {name: self.of}),
+            f"auc_{name}": self.auc,
+            f"{name}_advantage": self.advantage,
+            f"{name}_advantage_low": self.low,
+            f"{name}_advantage_high": self.high,
         }
 
 
@@ -60,16 +62,32 @@ def attribute_attack(
     target, action, truth = choose_targets(members, rng)
     n_other = min(synthetic.n_learners, outsiders.n_learners)
     others = outsiders.select(rng.permutation(outsiders.n_learners)[:n_other])
-    guess = guess_outcomes(members, target, action, synthetic)
-    baseline_guess = guess_outcomes(members, target, action, others)
+    return judged_guesses(
+        guess_outcomes(members, target, action, synthetic),
+        guess_outcomes(members, target, action, others),
+        truth,
+        rng,
+    )
+
+
+def judged_guesses(
+    guess: Floats,
+    baseline_guess: Floats,
+    truth: NDArray[np.bool_],
+    rng: np.random.Generator,
+    *,
+    of: str = "outcome",
+    n_looks: int = 1,
+) -> AttributeEstimate:
+    """How much better the guesses are than those of the baseline; with `n_looks`, in an interval for all of them."""
     if truth.all() or not truth.any() or len(truth) < 4:
-        return AttributeEstimate(0.5, 0.5, 0.0, -0.5, 0.5, len(truth))
+        return AttributeEstimate(0.5, 0.5, 0.0, -0.5, 0.5, len(truth), of)
     auc, baseline = auc_with_error(guess, truth)[0], auc_with_error(baseline_guess, truth)[0]
     differences = np.diff(bootstrapped_areas([baseline_guess, guess], truth, rng), axis=1)
     # A normal interval with the bootstrap's error: percentiles would be degenerate at AUC 1.
-    half = norm.ppf(0.5 + LEVEL / 2) * max(float(differences.std()), 1e-3)
+    half = norm.ppf(1.0 - (1.0 - LEVEL) / (2.0 * n_looks)) * max(float(differences.std()), 1e-3)
     advantage = auc - baseline
-    return AttributeEstimate(auc, baseline, advantage, advantage - half, advantage + half, len(truth))
+    return AttributeEstimate(auc, baseline, advantage, advantage - half, advantage + half, len(truth), of)
 
 
 def choose_targets(
@@ -126,20 +144,24 @@ def guess_outcomes(members: Interactions, target: IntArray, action: IntArray, so
         own = action[block]
         tried = attempts[:, own].toarray().T
         likeness = np.where(tried > 0, likeness, -1.0)
-        k = min(N_NEIGHBOURS, source.n_learners)
-        near = np.argpartition(-likeness, k - 1, axis=1)[:, :k] if k else np.empty((len(own), 0), dtype=int)
-        close = np.take_along_axis(likeness, near, axis=1)
-        # The closest neighbour dominates when it stands out, as a copy of the learner would.
-        closest = close.max(axis=1, keepdims=True, initial=1e-9)
-        influence = np.where(close > 0, (close / closest) ** 8, 0)
-        rate = np.take_along_axis(successes[:, own].toarray().T, near, axis=1) / np.maximum(
-            np.take_along_axis(tried, near, axis=1), 1
-        )
-        prior = overall[own]
-        guesses[block] = ((influence * rate).sum(axis=1) + PRIOR_NEIGHBOURS * prior) / (
-            influence.sum(axis=1) + PRIOR_NEIGHBOURS
-        )
+        rate = successes[:, own].toarray().T / np.maximum(tried, 1)
+        guesses[block] = guess_from_nearest(likeness, rate, overall[own])
     return guesses
+
+
+def guess_from_nearest(likeness: Floats, rate: Floats, prior: Floats) -> Floats:
+    """The mean rate of the learners who are most like each target; both are targets x learners."""
+    k = min(N_NEIGHBOURS, likeness.shape[1])
+    near = np.argpartition(-likeness, k - 1, axis=1)[:, :k] if k else np.empty((len(likeness), 0), dtype=int)
+    close = np.take_along_axis(likeness, near, axis=1)
+    # The closest neighbour dominates when it stands out, as a copy of the learner would.
+    closest = close.max(axis=1, keepdims=True, initial=1e-9)
+    influence = np.where(close > 0, (close / closest) ** 8, 0)
+    rates = np.take_along_axis(rate, near, axis=1)
+    guess: Floats = ((influence * rates).sum(axis=1) + PRIOR_NEIGHBOURS * prior) / (
+        influence.sum(axis=1) + PRIOR_NEIGHBOURS
+    )
+    return guess
 
 
 def _counts(log: Interactions, weight: Floats) -> csc_array:
