@@ -55,6 +55,10 @@ class LogOptions(Columns, RowOptions, TermOptions):
         str | None,
         "Sheet of a workbook, by name or number, and the table's rows if it does not fill it: Results!4:120.",
     ] = None
+    no_header: Annotated[
+        bool,
+        "The file has no line with the columns' names (csv or tsv): columns are named by their numbers, from 1 on.",
+    ] = False
     pass_from: Annotated[
         float | str | None,
         "Number from which on an outcome is a success: points, a grade or a percentage (50); up to 1 a share (0.5). "
@@ -184,6 +188,7 @@ def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOpti
         "left out" if options.no_outcomes else "wanted",
         options.verbs,
         options.language,
+        options.no_header,
         further=tuple(column.name for column in declared),
     )
 
