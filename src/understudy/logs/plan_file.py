@@ -117,6 +117,7 @@ class LogTable:
     verbs: bool = False
     pass_from: float | str | None = None
     no_outcomes: bool = False
+    empty_outcomes: bool = False
     public_actions: bool = False
     actions_file: str | None = None
     exclude: str | None = None

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import polars as pl
 
-from understudy.core.events.further_columns import further_positions
+from understudy.core.events.further_columns import further, further_positions
 from understudy.core.events.people_in_text import PERSON, without_people
 from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier, NamedPeople, identifiers_in
@@ -121,6 +121,8 @@ class ReadOptions:
     """The language in which objects are named, where a format has names in several."""
     no_header: bool = False
     """Whether the first line is a row like the others: then columns are called by their numbers."""
+    empty_outcomes: bool = False
+    """Whether rows may lack an outcome: then it is a further column of rows, and the log has no outcomes."""
     further: tuple[str, ...] = ()
     """Columns that are read although they have no role, where a file has them."""
 
@@ -184,18 +186,18 @@ class EventTable:
     ) -> EventTable:
         """The tidied events of a table, with all that its reader noted and guessed; `extra` columns have no role."""
         columns = {role: table.names[position] for role, position in positions.items()}
-        further = further_positions(table.names, options.further, table.file)
-        frame = table.read({**positions, **extra, **further})
+        declared = further_positions(table.names, options.further, table.file)
+        frame = table.read({**positions, **extra, **declared})
         events = cls(table.file, frame, columns, list(table.notes), table.place, guesses=table.guesses)
-        read = {*positions.values(), *extra.values(), *further.values()}
+        read = {*positions.values(), *extra.values(), *declared.values()}
         events.n_left_out = len(table.names) - len(read)
-        events.find_people(table, {role: table.names[position] for role, position in further.items()})
+        events.find_people(table, {role: table.names[position] for role, position in declared.items()})
         events.tidy(options)
         return events
 
-    def find_people(self, table: Table, further: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Note which columns of the table identify people, and whom they name; `further` ones have no role."""
-        identifiers, people = identifiers_in(table, {**self.columns, **further})
+    def find_people(self, table: Table, declared: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Note which columns of the table identify people, and whom they name; `declared` ones have no role."""
+        identifiers, people = identifiers_in(table, {**self.columns, **declared})
         self.identifiers += identifiers
         self.people += people
 
@@ -265,7 +267,7 @@ class EventTable:
 
         Where none has one, it is a log without outcomes; that is then read off its rows, and a guess.
         """
-        if options.outcomes == "left out":
+        if options.outcomes == "left out" or options.empty_outcomes:
             return
         ungraded = self.frame["outcome"].is_null()
         if options.outcomes == "wanted" and ungraded.all():
@@ -276,7 +278,7 @@ class EventTable:
             return
         self.drop(pl.col("outcome").is_null(), f"({events}) without an outcome")
         if ungraded.any() and options.outcomes == "wanted":
-            self.notes.append(f"With `no_outcomes` all {events} are read.")
+            self.notes.append(f"With `no_outcomes` or `empty_outcomes` all {events} are read.")
 
     def leave_people_out(self, role: str, replaced: Callable[[pl.Series], pl.Series]) -> None:
         """Put a constant where the text of a role names a person by its place; each text by itself."""
@@ -318,10 +320,12 @@ class EventTable:
             self.frame = self.frame.drop("outcome")
             del self.columns["outcome"]
         for role in ("learner", "action", "outcome"):
-            if role in self.columns:
+            if role in self.columns and not (role == "outcome" and options.empty_outcomes):
                 self._settle_empty(role, options)
         if "outcome" in self.columns:
             self._settle_outcomes(options)
+            if options.empty_outcomes:
+                self._keep_empty_outcomes()
         else:
             self.notes.append("The log is read without outcomes.")
         if "time" in self.columns:
@@ -338,14 +342,17 @@ class EventTable:
     def _settle_empty(self, role: str, options: ReadOptions) -> None:
         """Stop at empty cells, or skip their rows."""
         self.skip_empty(role, options)
+        may_be_empty = role == "outcome" and options.outcomes == "wanted"
         self.settle_cells(
             role,
             self._empty(role),
             "has no value",
             options,
-            hint="skip these rows, repair them, or choose another column.",
+            hint="skip these rows, repair them, or choose another column."
+            if not may_be_empty
+            else "skip these rows, state that outcomes may be empty, repair them, or choose another column.",
             code="empty-cells",
-            settings=("skip_incomplete",),
+            settings=("skip_incomplete", "empty_outcomes") if may_be_empty else ("skip_incomplete",),
             declare={"skip_incomplete": True},
         )
 
@@ -361,10 +368,20 @@ class EventTable:
             )
             self.frame = self.frame.filter(~empty)
 
+    def _keep_empty_outcomes(self) -> None:
+        """Make a further column of the outcome, since it is not one of every row."""
+        name = self.columns.pop("outcome")
+        self.frame = self.frame.rename({"outcome": further("outcome")}).cast({further("outcome"): pl.String})
+        empty = self.frame[further("outcome")].is_null()
+        self.notes.append(
+            f"Column '{name}' is a column of rows, 'outcome', which may be empty ({counted(int(empty.sum()), 'row')}): "
+            "difficulties are not estimated."
+        )
+
     def _settle_outcomes(self, options: ReadOptions) -> None:
         cells = self.frame["outcome"]
         self.frame = self.frame.with_columns(read_outcomes(cells, options.mark).alias("outcome"))
-        unreadable = self.frame["outcome"].is_null()
+        unreadable = self.frame["outcome"].is_null() & ~is_missing(cells)
         # Points, grades or percentages: a number from which on they are a success is all that is missing.
         numbers = read_outcomes(cells, PassMark(0, 0)).is_not_null()
         lacks_mark = options.mark.points is None
