@@ -366,7 +366,7 @@ def test_the_default_release_is_private_and_charged_once(room, tmp_path):
     assert not (tmp_path / "second").exists()
     listed = tmp_path / "names.txt"
     listed.write_text("\n".join(pl.read_csv(log)["skill"].unique().sort().head(5)) + "\n")
-    asked = ("synthesize", log, "-o", "s.csv", "-m", "markov-dp:epsilon=1", "--actions", listed)
+    asked = ("synthesize", log, "-o", "s.csv", "-m", "markov-dp:epsilon=0.5", "--actions", listed)
     noise = run(*asked, cwd=tmp_path)
     assert noise.returncode == 4
     assert "little but noise is to be expected" in noise.stderr

@@ -226,3 +226,36 @@ def test_a_plan_that_is_not_there_says_how_to_draft_one(room):
         "check its path; a plan is drafted from the command that you would type (--write-plan)"
         in refused.stderr
     )
+
+
+def test_a_time_that_only_orders_the_rows_is_not_declared_by_a_drafted_plan(room):
+    """To name the time is to tell it."""
+    text = (room / "log.csv").read_text().splitlines()
+    timed = [f"{text[0]},time", *(f"{line},2024-05-01 10:00" for line in text[1:])]
+    (room / "log.csv").write_text("\n".join(timed))
+    drafted = run(*COMMAND, "--write-plan", "understudy.toml", cwd=room)
+    assert drafted.returncode == 0, drafted.stderr
+    assert "time" not in tomllib.loads((room / "understudy.toml").read_text())["release"]
+    assert "--time time" not in drafted.stderr
+    assert "name the column: --time." in drafted.stderr
+
+
+def test_one_file_has_the_log_and_the_release(room):
+    """Every command that reads a log takes what the plan says about it."""
+    (room / "understudy.toml").write_text(
+        '[release]\nout = "bundle"\nmethod = "markov-dp"\nsimulated = true\nfile = "log.csv"\n'
+        '[log]\nlearner = "learner"\npublic_actions = true\n'
+    )
+    assert run("inspect", "log.csv", "--plan", "understudy.toml", cwd=room).returncode == 0
+    page = run("release", "--plan", "understudy.toml", "--plan-page", "plan.html", cwd=room)
+    assert page.returncode == 0, page.stderr
+    assert "declared to be public" in (room / "plan.html").read_text()
+    (room / "understudy.toml").write_text('[log]\nlearner = "pupil"\n')
+    refused = run("inspect", "log.csv", "--plan", "understudy.toml", cwd=room)
+    assert (refused.returncode, "'pupil'" in refused.stderr) == (3, True)
+    declared = '[log]\n[[log.columns]]\nname = "x"\nof = "row"\nkind = "yes/no"\n'
+    (room / "understudy.toml").write_text(declared)
+    text = (room / "log.csv").read_text().splitlines()
+    (room / "log.csv").write_text("\n".join([f"{text[0]},x", *(f"{line},1" for line in text[1:])]))
+    twice = run(*COMMAND, "--plan", "understudy.toml", "--write-plan", "other.toml", cwd=room)
+    assert (twice.returncode, "add the table [release]" in twice.stderr) == (2, True)

@@ -70,6 +70,8 @@ def walk(page, folder):
     for language, text in blocks(page):
         if language == "python":
             run_python(text, names, folder, page)
+        if named := re.match(r"# (\S+\.toml)\n", text):
+            (folder / named[1]).write_text(text, encoding="utf-8")
         for line in text.splitlines() if language == "bash" else []:
             words = shlex.split(line)
             if not words:

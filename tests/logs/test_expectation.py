@@ -8,12 +8,22 @@ import pytest
 from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import RefusedError, UsageError
-from understudy.logs.expectation import Goal, check_worth, expectations, expected_of, reach, without_jumps
+from understudy.logs.expectation import (
+    Goal,
+    budget_split,
+    check_worth,
+    expectations,
+    expected_of,
+    reach,
+    time_split,
+    without_jumps,
+)
 from understudy.logs.generators.baselines import Drop
 from understudy.logs.generators.forecast import ExpectedError, forecast, likeness
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.release.card import expected_errors
 from understudy.logs.simulate import Classroom
+from understudy.logs.term import Term
 
 
 def classroom(n_learners, n_actions):
@@ -145,3 +155,28 @@ def test_it_says_beforehand_where_steps_are_not_asked_for():
         fitted = RunsDP(epsilon).fit(log, rng, seeded_noise(rng))
         assert ("jumps 0" in fitted.transcript_) == asked[epsilon]
     assert without_jumps([each for each in forecasts if each.jumps_asked]) == ""
+
+
+def test_times_and_columns_leave_less_for_all_else():
+    log = Classroom(n_learners=300, timed=True).simulate(np.random.default_rng(0)).declare()
+    plain, timed = replace(log, columns=(), term=None), replace(log, columns=())
+    off = [expected_of(each, 8.0).shares.noise for each in (plain, timed, log)]
+    assert off[0] < off[1] < off[2]
+    assert budget_split(plain) == time_split(plain) == {}
+    split = budget_split(log)
+    assert list(split) == ["actions and outcomes", "times", "columns"]
+    assert sum(split.values()) == pytest.approx(1.0)
+    assert split["times"] / split["actions and outcomes"] == pytest.approx(0.295)
+    found = budget_split(replace(timed, term=Term()))
+    assert found["finding the term"] / found["actions and outcomes"] == pytest.approx(0.06)
+    assert sum(time_split(timed).values()) == pytest.approx(1.0)
+
+
+def test_a_card_knows_what_times_took():
+    log = Classroom(n_learners=300, timed=True).simulate(np.random.default_rng(0)).declare()
+    timed = replace(log, columns=())
+    fitted = RunsDP(8.0).fit(timed, np.random.default_rng(0), seeded_noise(np.random.default_rng(0)))
+    assert fitted.detail_share_ == pytest.approx(0.295)
+    claim = fitted.guarantee_for(timed)
+    stated = expected_errors(fitted.sample(rng=np.random.default_rng(0)), fitted, claim)
+    assert stated["shares"]["noise"] == pytest.approx(expected_of(timed, 8.0).shares.noise, rel=0.2)

@@ -94,3 +94,15 @@ def test_other_learners_are_read_alike(tmp_path, name, set_aside):
 
     files = neighbours(events) if set_aside else neighbours(events, NUMBERS, n_files=15)
     check_others(tmp_path / "log", files, write, read)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_only_a_learners_own_rows_turn_them_round(tmp_path, backwards):
+    """Rows of one time are in the order of the file for a learner, whichever way another learner's many rows run."""
+    times = [str(1_600_000_000 + 60 * n) for n in range(20)]
+    other = [["u2", "10", "x", time] for time in (times[::-1] if backwards else times)]
+    rows = [["u1", str(what), "x", times[0]] for what in (13, 11, 12)] + [["u1", "14", "x", times[1]], *other]
+    (tmp_path / "log.csv").write_bytes(FORMATS["moodle"][0](rows))
+    log = read_log(tmp_path / "log.csv")
+    own = [log.actions[code] for code in log.action[: log.offsets[1]]]
+    assert own == ["Quiz: 13", "Quiz: 11", "Quiz: 12", "Quiz: 14"]

@@ -10,7 +10,15 @@ import typer
 from understudy.cli.terminal import echo_json, finite, print_table
 from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND
-from understudy.logs.expectation import Goal, expectation_figure, expectations, reach, without_jumps
+from understudy.logs.expectation import (
+    Goal,
+    budget_split,
+    expectation_figure,
+    expectations,
+    reach,
+    time_split,
+    without_jumps,
+)
 from understudy.logs.generators.forecast import USES, ExpectedError, Use, success_points
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.markov_dp import MarkovDP
@@ -48,6 +56,8 @@ def explain_release(
                     {**finite(each.to_json()), "fits": each.risk.epsilon <= remaining} for each in forecasts
                 ],
                 "goals": [each.to_json() for each in reached],
+                "budget": budget_split(log),
+                "budget_of_times": time_split(log),
             }
         )
         return
@@ -88,12 +98,28 @@ def explain_release(
     typer.echo(f"Of what is off at epsilon {now.risk.epsilon:g}: {'; '.join(parts)}.")
     if isinstance(like, RunsDP) and (words := without_jumps(forecasts)):
         typer.echo(words)
+    for line in _split(log):
+        typer.echo(line)
     for each in reached:
         typer.echo(f"{str(each)[0].upper()}{str(each)[1:]}")
     typer.echo(f"Figure: {folder / (out.name + '-explained.svg')}")
     typer.echo(
         "Keep this inside: it tells how many rows and actions the log has, and no guarantee covers that."
     )
+
+
+def _split(log: Interactions) -> list[str]:
+    """What times and columns take of the budget, in a line, and how times divide it, in another."""
+    found = []
+    if split := budget_split(log):
+        parts = ", ".join(f"{about} {100 * share:.0f} %" for about, share in split.items())
+        found.append(
+            f"Of the budget: {parts}. Without times and columns all of it would be for actions and outcomes."
+        )
+    if times := time_split(log):
+        parts = ", ".join(f"{part} {100 * share:.0f} %" for part, share in times.items())
+        found.append(f"Of what times take: {parts}.")
+    return found
 
 
 def _percent(error: float, use: Use) -> str:

@@ -19,7 +19,7 @@ from understudy.core.files.columns import ROLES
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, write_text
 from understudy.core.privacy.spending import Account
-from understudy.errors import DataError
+from understudy.errors import DataError, UsageError
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
 from understudy.logs.columns import Declared
@@ -318,6 +318,13 @@ def _plan(
 ) -> None:
     """Write what would be done, as a file to run or as a page to sign."""
     if plan is not None:
+        if reading.plan is not None and planned(reading)[1]:
+            raise UsageError(
+                f"the columns of the log are declared in the plan {reading.plan}, and another one was to be written.",
+                hint="add the table [release] to that plan.",
+                code="two-plans",
+                settings=("write_plan", "plan"),
+            )
         settings = {"file": file, "out": out, "method": method, **recognised(log.origin, reading)}
         draft(plan, "release", settings, reading, options)
     if page is not None:
@@ -335,7 +342,7 @@ def _plan(
 
 def _read(file: Path, options: LogOptions, quiet: bool) -> Interactions:
     log = read_log(file, options)
-    tell_reading(log.origin, options, quiet)
+    tell_reading(log.origin, planned(options)[0], quiet)
     return log
 
 

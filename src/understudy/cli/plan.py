@@ -101,7 +101,7 @@ def draft(plan: Path, command: str, settings: Mapping[str, Any], *options: Any) 
         helps = get_type_hints(type(group), include_extras=True)
         for field in fields(group):
             value = getattr(group, field.name)
-            if field.name in (*settings, *LEFT_OUT) or value is None or value == _usual(field):
+            if field.name in (*settings, *NOT_PLANNED) or value is None or value == _usual(field):
                 continue
             lines += ["", f"# {_help(helps[field.name])}", f"{field.name} = {_written(value, plan)}"]
     write_text(plan, "\n".join(lines) + "\n")

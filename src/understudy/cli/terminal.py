@@ -150,6 +150,9 @@ def recognised(origin: Origin, options: Any) -> dict[str, str]:
         found |= origin.columns
     if not hasattr(options, "action") and "action" in found:
         found["item"] = found.pop("action")
+    if hasattr(options, "time_for_order"):
+        # To name it is to have its times told; where it only orders the rows, there is nothing to declare.
+        found.pop("time", None)
     return {
         setting: name
         for setting, name in found.items()

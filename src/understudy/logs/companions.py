@@ -96,7 +96,8 @@ def read_results(path: Path, options: ReadOptions, events: EventTable) -> EventT
     Columns that were named for the log are those of the results too, where they have them.
     """
     columns = options.columns
-    wanted = replace(options, outcomes="wanted" if "outcome" in events.columns else "left out", sheet=None)
+    has_outcomes = "outcome" in events.columns or options.empty_outcomes
+    wanted = replace(options, outcomes="wanted" if has_outcomes else "left out", sheet=None)
     while True:
         try:
             results, _ = read_events(path, replace(wanted, columns=columns, single_rows=True))

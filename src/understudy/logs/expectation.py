@@ -19,6 +19,7 @@ from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.confirmation import Doubt
 from understudy.core.privacy.risk import explained_epsilons
 from understudy.errors import RefusedError, UsageError
+from understudy.logs.generators.details import detail_shares
 from understudy.logs.generators.forecast import (
     USES,
     WORDS,
@@ -32,6 +33,7 @@ from understudy.logs.generators.forecast import (
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import USUAL_LONGEST
+from understudy.logs.generators.private_times import TERM_SHARES, time_shares
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import Interactions
 from understudy.logs.names import FoundNames, check_names
@@ -70,7 +72,33 @@ def expected_of(
         lengths=np.bincount(lengths, minlength=longest + 1)[1:] / len(lengths),
         in_order=log.declared and log.chapters is not None,
         outcomes=log.outcome is not None,
+        details=sum(detail_shares(log).values()),
     )
+
+
+def budget_split(log: Interactions) -> dict[str, float]:
+    """What actions and outcomes, times, their term and columns take of the budget, as shares; empty without details.
+
+    Of what is left of it where names of actions are found.
+    """
+    parts = detail_shares(log)
+    if not parts:
+        return {}
+    split = {"actions and outcomes": 1.0}
+    for name, share in parts.items():
+        about = "finding the term" if name in TERM_SHARES else name.split()[0]
+        split[about] = split.get(about, 0.0) + share
+    return {about: share / sum(split.values()) for about, share in split.items()}
+
+
+def time_split(log: Interactions) -> dict[str, float]:
+    """What each part of the times takes of what all of them have."""
+    shares = {
+        name.removeprefix("times "): share
+        for name, share in time_shares(log).items()
+        if name not in TERM_SHARES
+    }
+    return {name: share / sum(shares.values()) for name, share in shares.items()}
 
 
 def expectations(log: Interactions, generator: Generator, drawn: int | None = None) -> list[Forecast]:

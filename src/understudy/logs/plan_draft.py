@@ -176,7 +176,10 @@ class _Columns:
         """Look at a table, all of whose columns are of learners if `of` says so."""
         sample = table.sample()
         learner = roles["learner"]
-        self.identifiers += [each for each in identifiers if each.role == "not read"]
+        # The log was read with its table of learners, so that its origin may have those of both.
+        self.identifiers += [
+            each for each in identifiers if each.role == "not read" and each not in self.identifiers
+        ]
         told = {each.column for each in identifiers}
         for at, name in enumerate(table.names):
             known = name in roles.values() or name in told or f"column {at + 1}" in told

@@ -109,11 +109,15 @@ class LogTable:
     group: str | None = None
     format: str | None = None
     sheet: str | None = None
-    time_unit: Literal["s", "ms", "us", "ns"] | None = None
+    time_unit: Literal["s", "ms", "us", "ns", "d"] | None = None
     date_order: Literal["day-first", "month-first"] | None = None
     first_day: str | None = None
+    time_zone: str | None = None
+    no_header: bool = False
+    verbs: bool = False
     pass_from: float | str | None = None
     no_outcomes: bool = False
+    empty_outcomes: bool = False
     public_actions: bool = False
     actions_file: str | None = None
     exclude: str | None = None

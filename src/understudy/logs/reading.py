@@ -21,7 +21,7 @@ from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.logs.columns import Declared
+from understudy.logs.columns import Declared, Kind
 from understudy.logs.companions import (
     learner_columns,
     note_learners,
@@ -55,6 +55,10 @@ class LogOptions(Columns, RowOptions, TermOptions):
         str | None,
         "Sheet of a workbook, by name or number, and the table's rows if it does not fill it: Results!4:120.",
     ] = None
+    no_header: Annotated[
+        bool,
+        "The file has no line with the columns' names (csv or tsv): columns are named by their numbers, from 1 on.",
+    ] = False
     pass_from: Annotated[
         float | str | None,
         "Number from which on an outcome is a success: points, a grade or a percentage (50); up to 1 a share (0.5). "
@@ -62,6 +66,10 @@ class LogOptions(Columns, RowOptions, TermOptions):
     ] = None
     exclude: Annotated[Path | None, "File that lists learners who withdrew; they are left out."] = None
     no_outcomes: Annotated[bool, "The log has no outcomes: no column is taken for one."] = False
+    empty_outcomes: Annotated[
+        bool,
+        "Rows may lack an outcome: it is then told as a column of rows that may be empty, without difficulties.",
+    ] = False
     keep_skills: Annotated[bool, "One row per skill of an item, where a format has several, not merged."] = (
         False
     )
@@ -139,6 +147,9 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     term = _told_term(options, events, format)
     if options.results is not None:
         with_results(events, read_results(options.results, wanted, events), told=term is not None)
+    if options.empty_outcomes and further("outcome") in events.frame.columns:
+        outcome = Declared("outcome", Kind.flag, "row")
+        in_log, declared = [outcome, *in_log], [outcome, *declared]
     _require_columns(events, in_log)
     rows = None
     if table is not None:
@@ -184,6 +195,8 @@ def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOpti
         "left out" if options.no_outcomes else "wanted",
         options.verbs,
         options.language,
+        options.no_header,
+        empty_outcomes=options.empty_outcomes,
         further=tuple(column.name for column in declared),
     )
 
@@ -265,9 +278,10 @@ def _note_what_is_left_out(events: EventTable, term: Term | None, options: LogOp
             "column: `time`."
         )
     if events.n_left_out:
+        times = "" if "time" in events.columns else "To include times, name their column: `time`. "
         events.notes.append(
-            f"Left out: {counted(events.n_left_out, 'further column')}. To include some, declare them in a plan "
-            "(`plan`), which `describe` drafts."
+            f"Left out: {counted(events.n_left_out, 'further column')}. {times}To include some, declare them in a "
+            "plan (`plan`), which `describe` drafts."
         )
 
 

@@ -66,7 +66,7 @@ def test_checked_problems_have_outcomes(write, records):
     assert log.origin.notes[1:4] == (
         "1 rows (events) without a user were dropped.",
         "5 rows (events) without an outcome were dropped.",
-        "With `no_outcomes` all events are read.",
+        "With `no_outcomes` or `empty_outcomes` all events are read.",
     )
     assert [guess.declare for guess in log.origin.guesses] == [{"format": "edx"}]
     graded = read_log(write("tracking.log", lines(EVENTS)), single_rows=True, pass_from=60)

@@ -60,7 +60,7 @@ def test_statements(write, records, name, content):
     assert log.origin.notes[1:4] == (
         "1 rows (statements) without the id of a single actor were dropped.",
         "1 rows (statements) without an outcome were dropped.",
-        "With `no_outcomes` all statements are read.",
+        "With `no_outcomes` or `empty_outcomes` all statements are read.",
     )
     assert log.origin.identifiers == (
         Identifier("actor.account", "login name", "by its name", "learner"),

@@ -122,6 +122,18 @@ def test_bins_are_days_or_whole_weeks(days, most, expected):
     assert (calendar.bin_days, calendar.n_bins) == expected
 
 
+def test_bins_of_weeks_begin_on_mondays():
+    """A term from Thursday to Tuesday: the first week has four days, the last two; and each day is in the right one."""
+    first = date(2024, 9, 5)
+    calendar = Calendar.of(Term(first, first + timedelta(days=47)), 60)
+    assert calendar.bin_lengths.tolist() == [4, 7, 7, 7, 7, 7, 7, 2]
+    days = np.array([first + timedelta(days=day) for day in range(48)], dtype="datetime64[us]").astype(
+        np.int64
+    )
+    weeks = [(first + timedelta(days=day)).isocalendar().week - 36 for day in range(48)]
+    assert calendar.bin_of(days).tolist() == weeks
+
+
 def test_kinds_of_steps():
     log = Interactions.from_sequences([[0, 0, 1, 1], [1]], [[1, 0, 0, 1], [0]])
     assert step_kinds(log)[1:4].tolist() == [1, 2, 0]
@@ -244,6 +256,7 @@ def test_starts_stops_and_hours_have_their_laws():
         replace(TERM, resolution=86_400.0),
         replace(TERM, session_minutes=600.0),
         Term(date(1970, 1, 1), date(1972, 9, 3)),
+        Term(date(2024, 9, 5), date(2024, 10, 22)),
         Term(date(2024, 2, 29), date(2024, 2, 29)),
     ],
 )

@@ -118,6 +118,11 @@ FORMATS = {
     "csv with dates in numbers": (delimited(",", HEADER), {"date_order": DateOrder.day_first}),
     "csv, time asked for": (delimited(",", HEADER), {"time": "timestamp"}),
     "csv in order": (delimited(",", HEADER), {"in_order": True}),
+    "csv on a clock": (delimited(",", HEADER), {"time_zone": "Europe/Berlin"}),
+    "csv without a header": (
+        lambda rows: delimited(",", HEADER)(rows).split(b"\n", 1)[1],
+        {"no_header": True, "format": "csv", "learner": "1", "action": "2", "outcome": "3", "time": "4"},
+    ),
     "tsv": (delimited("\t", HEADER), {}),
     "parquet": (parquet(HEADER), {}),
     "excel": (excel(HEADER), {}),

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from typing import Literal
+from datetime import UTC, date, datetime
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from understudy.cohorts.schema import Feature, Schema
+from understudy.core.files.times import check_zone, clock_of, instants_of
 from understudy.errors import DataError, UsageError
 
 Ints = NDArray[np.int64]
@@ -91,14 +91,7 @@ class Term:
         if not 1971 <= self.start.year <= 2200:
             raise UsageError(f"a term from {self.start} was asked for.", hint="give it as 2024-09-02.")
         if self.time_zone is not None:
-            try:
-                pl.Series([datetime(2000, 1, 1)]).dt.replace_time_zone(self.time_zone)
-            except pl.exceptions.PolarsError:
-                raise UsageError(
-                    f"there is no time zone '{self.time_zone}'.",
-                    hint="for example Europe/Berlin.",
-                    settings=("time_zone",),
-                ) from None
+            check_zone(self.time_zone)
 
     @property
     def note(self) -> str:
@@ -117,13 +110,7 @@ class Term:
         cells = np.arange(origin - _DAY, origin + (self.n_weeks * 7 + 1) * _DAY + 1, _CELL)
         if self.time_zone is None:
             return cells, cells - origin
-        shown = (
-            pl.Series(cells)
-            .cast(pl.Datetime("us"))
-            .dt.replace_time_zone("UTC")
-            .dt.convert_time_zone(self.time_zone)
-            .dt.replace_time_zone(None)
-        )
+        shown = clock_of(pl.Series(cells).cast(pl.Datetime("us")), self.time_zone)
         return cells, shown.cast(pl.Int64).to_numpy() - origin
 
     def instants(self, local: pl.Series) -> tuple[pl.Series, int]:
@@ -132,18 +119,7 @@ class Term:
         An hour that comes twice is taken for the first one; one that is skipped is read as if the
         clock had not been changed yet.
         """
-        if self.time_zone is None:
-            return local, 0
-        zone = self.time_zone
-
-        def utc(moments: pl.Series, which: Literal["earliest", "latest"]) -> pl.Series:
-            placed = moments.dt.replace_time_zone(zone, ambiguous=which, non_existent="null")
-            return placed.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-
-        early, late = utc(local, "earliest"), utc(local, "latest")
-        day_before = utc(local - timedelta(days=1), "earliest")
-        unclear = int((early.is_null() | (early != late)).sum())
-        return early.fill_null(day_before + timedelta(days=1)), unclear
+        return (local, 0) if self.time_zone is None else instants_of(local, self.time_zone)
 
     def week_of(self, feature: Feature | None = None) -> tuple[Ints, Ints]:
         """Borders in time, and the week that begins at each: -1 outside the feature's hours and the term."""

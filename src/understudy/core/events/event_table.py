@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import polars as pl
 
-from understudy.core.events.further_columns import further_positions
+from understudy.core.events.further_columns import further, further_positions
 from understudy.core.events.people_in_text import PERSON, without_people
 from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier, NamedPeople, identifiers_in
@@ -28,20 +28,10 @@ from understudy.core.files.outcomes import (
 )
 from understudy.core.files.source import Guess
 from understudy.core.files.tables import Table
-from understudy.core.files.times import (
-    DateOrder,
-    counts_from_a_start,
-    has_mixed_zones,
-    read_each_time,
-    unit_in_name,
-)
+from understudy.core.files.times import DateOrder, check_zone
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
-
-_EITHER_ORDER = " or ".join(order.value for order in DateOrder)
-_ONE_ORDER = "in one order all of them are dates: declare it if it is right."
-_TWO_ORDERS = f"declare what comes first: {_EITHER_ORDER}."
 
 
 @dataclass(frozen=True)
@@ -49,14 +39,28 @@ class CellOptions:
     """How cells are read: declared, so that no learner's row decides for others."""
 
     time_unit: Annotated[
-        Literal["s", "ms", "us", "ns"] | None,
-        "What numbers in the time column count, from 1970 on; without it what the column's name says "
-        "(time_ms), else s.",
+        Literal["s", "ms", "us", "ns", "d"] | None,
+        "What numbers in the time column count, from 1970 on or from a start: seconds, days (d) and so on; without it "
+        "what the column's name says (time_ms), else s.",
     ] = None
     date_order: Annotated[DateOrder | None, "What comes first in a date such as 3/4/2024."] = None
     set_aside: Annotated[
         bool, "Set rows with a cell that cannot be read aside, and count them, instead of stopping."
     ] = False
+
+    def __post_init__(self) -> None:
+        # Plans and Python programs write it as a word.
+        order: Any = self.date_order
+        if isinstance(order, str):
+            try:
+                object.__setattr__(self, "date_order", DateOrder(order))
+            except ValueError:
+                raise UsageError(
+                    f"dates are not written {order}.",
+                    hint="the order of dates is day-first or month-first.",
+                    code="bad-date-order",
+                    settings=("date_order",),
+                ) from None
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,16 @@ class RowOptions(CellOptions):
         "Day from which dates without a year count, such as 2024-03-01. In Moodle's logs, where they are usual, the "
         "first of August if it is not given, as a school year begins.",
     ] = None
+    time_zone: Annotated[
+        str | None,
+        "Where the learners' clocks are, such as Europe/Berlin: times that are instants (numbers from 1970, texts with "
+        "an offset from UTC) become what the clock showed there. Without it they are in UTC.",
+    ] = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.time_zone is not None:
+            check_zone(self.time_zone)
         if self.first_day is not None:
             try:
                 date.fromisoformat(str(self.first_day))
@@ -107,6 +119,10 @@ class ReadOptions:
     """Whether an action says what was done with the object, where a format states that."""
     language: str = "en"
     """The language in which objects are named, where a format has names in several."""
+    no_header: bool = False
+    """Whether the first line is a row like the others: then columns are called by their numbers."""
+    empty_outcomes: bool = False
+    """Whether rows may lack an outcome: then it is a further column of rows, and the log has no outcomes."""
     further: tuple[str, ...] = ()
     """Columns that are read although they have no role, where a file has them."""
 
@@ -170,18 +186,18 @@ class EventTable:
     ) -> EventTable:
         """The tidied events of a table, with all that its reader noted and guessed; `extra` columns have no role."""
         columns = {role: table.names[position] for role, position in positions.items()}
-        further = further_positions(table.names, options.further, table.file)
-        frame = table.read({**positions, **extra, **further})
+        declared = further_positions(table.names, options.further, table.file)
+        frame = table.read({**positions, **extra, **declared})
         events = cls(table.file, frame, columns, list(table.notes), table.place, guesses=table.guesses)
-        read = {*positions.values(), *extra.values(), *further.values()}
+        read = {*positions.values(), *extra.values(), *declared.values()}
         events.n_left_out = len(table.names) - len(read)
-        events.find_people(table, {role: table.names[position] for role, position in further.items()})
+        events.find_people(table, {role: table.names[position] for role, position in declared.items()})
         events.tidy(options)
         return events
 
-    def find_people(self, table: Table, further: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Note which columns of the table identify people, and whom they name; `further` ones have no role."""
-        identifiers, people = identifiers_in(table, {**self.columns, **further})
+    def find_people(self, table: Table, declared: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Note which columns of the table identify people, and whom they name; `declared` ones have no role."""
+        identifiers, people = identifiers_in(table, {**self.columns, **declared})
         self.identifiers += identifiers
         self.people += people
 
@@ -251,7 +267,7 @@ class EventTable:
 
         Where none has one, it is a log without outcomes; that is then read off its rows, and a guess.
         """
-        if options.outcomes == "left out":
+        if options.outcomes == "left out" or options.empty_outcomes:
             return
         ungraded = self.frame["outcome"].is_null()
         if options.outcomes == "wanted" and ungraded.all():
@@ -262,7 +278,7 @@ class EventTable:
             return
         self.drop(pl.col("outcome").is_null(), f"({events}) without an outcome")
         if ungraded.any() and options.outcomes == "wanted":
-            self.notes.append(f"With `no_outcomes` all {events} are read.")
+            self.notes.append(f"With `no_outcomes` or `empty_outcomes` all {events} are read.")
 
     def leave_people_out(self, role: str, replaced: Callable[[pl.Series], pl.Series]) -> None:
         """Put a constant where the text of a role names a person by its place; each text by itself."""
@@ -304,10 +320,12 @@ class EventTable:
             self.frame = self.frame.drop("outcome")
             del self.columns["outcome"]
         for role in ("learner", "action", "outcome"):
-            if role in self.columns:
+            if role in self.columns and not (role == "outcome" and options.empty_outcomes):
                 self._settle_empty(role, options)
         if "outcome" in self.columns:
             self._settle_outcomes(options)
+            if options.empty_outcomes:
+                self._keep_empty_outcomes()
         else:
             self.notes.append("The log is read without outcomes.")
         if "time" in self.columns:
@@ -323,22 +341,26 @@ class EventTable:
 
     def _settle_empty(self, role: str, options: ReadOptions) -> None:
         """Stop at empty cells, or skip their rows."""
-        self._skip_empty(role, options)
-        self._settle_cells(
+        self.skip_empty(role, options)
+        may_be_empty = role == "outcome" and options.outcomes == "wanted"
+        self.settle_cells(
             role,
             self._empty(role),
             "has no value",
             options,
-            hint="skip these rows, repair them, or choose another column.",
+            hint="skip these rows, repair them, or choose another column."
+            if not may_be_empty
+            else "skip these rows, state that outcomes may be empty, repair them, or choose another column.",
             code="empty-cells",
-            settings=("skip_incomplete",),
+            settings=("skip_incomplete", "empty_outcomes") if may_be_empty else ("skip_incomplete",),
             declare={"skip_incomplete": True},
         )
 
     def _empty(self, role: str) -> pl.Series:
         return is_missing(self.frame[role]) if role in ("outcome", "time") else self.frame[role].is_null()
 
-    def _skip_empty(self, role: str, options: ReadOptions) -> None:
+    def skip_empty(self, role: str, options: ReadOptions) -> None:
+        """Skip the rows of which a role's cell is empty, if that is declared."""
         if options.rows.skip_incomplete and (empty := self._empty(role)).any():
             self.notes.append(
                 f"Skipped as incomplete: {counted(int(empty.sum()), 'row')} of {self.frame.height:,} with an empty "
@@ -346,16 +368,26 @@ class EventTable:
             )
             self.frame = self.frame.filter(~empty)
 
+    def _keep_empty_outcomes(self) -> None:
+        """Make a further column of the outcome, since it is not one of every row."""
+        name = self.columns.pop("outcome")
+        self.frame = self.frame.rename({"outcome": further("outcome")}).cast({further("outcome"): pl.String})
+        empty = self.frame[further("outcome")].is_null()
+        self.notes.append(
+            f"Column '{name}' is a column of rows, 'outcome', which may be empty ({counted(int(empty.sum()), 'row')}): "
+            "difficulties are not estimated."
+        )
+
     def _settle_outcomes(self, options: ReadOptions) -> None:
         cells = self.frame["outcome"]
         self.frame = self.frame.with_columns(read_outcomes(cells, options.mark).alias("outcome"))
-        unreadable = self.frame["outcome"].is_null()
+        unreadable = self.frame["outcome"].is_null() & ~is_missing(cells)
         # Points, grades or percentages: a number from which on they are a success is all that is missing.
         numbers = read_outcomes(cells, PassMark(0, 0)).is_not_null()
         lacks_mark = options.mark.points is None
         needs_mark = lacks_mark and bool((unreadable & numbers).sum() == unreadable.sum())
         low = needs_mark and seem_low_grades(cells, self.columns["outcome"])
-        self._settle_cells(
+        self.settle_cells(
             "outcome",
             unreadable,
             "holds something other than 0 and 1",
@@ -373,7 +405,7 @@ class EventTable:
                 f"An outcome in column '{self.columns['outcome']}' is a success {options.mark.in_words()}, as declared."
             )
 
-    def _settle_cells(
+    def settle_cells(
         self,
         role: str,
         unreadable: pl.Series,
@@ -406,104 +438,10 @@ class EventTable:
 
     def _settle_time(self, options: ReadOptions) -> None:
         """Read the time of each row by itself; it puts the rows of a learner in order."""
-        name, asked = self.columns["time"], options.columns.time is not None
-        if options.rows.in_order and not asked:
-            self.frame = self.frame.drop("time")
-            del self.columns["time"]
-            self.notes.append(f"Column '{name}' is not used: the rows are in order, as declared.")
-            return
-        if not self.instants and has_mixed_zones(self.frame["time"]):
-            raise DataError(
-                f"{self.file}: the times in column '{name}' mix time zones.",
-                hint="write them in one zone, or state that the rows are in order.",
-                code="mixed-zones",
-                settings=("time", "in_order"),
-            )
-        self._skip_empty("time", options)
-        unit = options.rows.time_unit or self.time_unit or unit_in_name(name) or "s"
-        cells = self.frame["time"]
-        given = options.rows.first_day
-        first_day = self.year_begins if given is None else date.fromisoformat(given)
-        times = read_each_time(
-            cells, unit=unit, order=options.rows.date_order, since_start=asked, first_day=first_day
-        )
-        if not asked and times.null_count() and not options.rows.set_aside:
-            self._refuse_times_from_a_start(read_each_time(cells, unit=unit, since_start=True))
-        orders = _orders_that_read(cells, unit, asked) if options.rows.date_order is None else []
-        self.frame = self.frame.with_columns(times.alias("time"))
-        self._settle_cells(
-            "time",
-            times.is_null(),
-            "orders the rows, but has the day and the month by numbers, as in 3/4/2024,"
-            if orders
-            else "orders the rows, but holds something that cannot be read as a time",
-            options,
-            hint=(_ONE_ORDER if len(orders) == 1 else _TWO_ORDERS)
-            if orders
-            else "times are like 2024-05-31 14:05:09, or numbers from 1970 on in seconds unless their unit is "
-            "declared; 3/4/2024 needs the order of day and month. Declare that, state that the rows are in "
-            "order, or set these rows aside.",
-            code="not-a-time",
-            settings=("date_order",)
-            if orders
-            else ("time_unit", "date_order", "in_order", "skip_incomplete"),
-            declare={"date_order": orders[0] if len(orders) == 1 else "ORDER"} if orders else None,
-        )
-        self._put_in_order(name)
-        if given is None and first_day is not None:
-            with_year = read_each_time(cells, unit=unit, order=options.rows.date_order, since_start=asked)
-            if n_yearless := with_year.null_count() - times.null_count():
-                self.yearless = True
-                self.notes.append(
-                    f"{counted(n_yearless, 'time')} without a year: each lies in a year that begins on "
-                    f"{first_day.day} {first_day:%B}. Check this: if the course runs over that day, its rows are in "
-                    "the wrong order unless its own first day is declared."
-                )
-        if counts_from_a_start(self.frame["time"]):
-            self.notes.append(
-                f"Times in column '{name}' count from a start of their own: they have no date, and only their order "
-                "and differences are used."
-            )
+        # Imported here: that module is about this class.
+        from understudy.core.events.event_times import settle_times
 
-    def _put_in_order(self, name: str) -> None:
-        """Say that times put the rows in order, and how many were not; rows of one time stay as they are in the file.
-
-        Platforms export the newest rows first, and write times in minutes. So the rows of a learner whose times run
-        backwards more often than forwards are turned round: a learner's own rows decide about them.
-        """
-        before = pl.col("time").shift(1).over("learner")
-        back, forth = pl.col("time") < before, pl.col("time") > before
-        turned = back.sum().over("learner") > forth.sum().over("learner")
-        # Events of one line of the file, such as the skills of an attempt, stay together as they are.
-        newest_last = pl.col("place").sort_by("line", descending=True, maintain_order=True).over("learner")
-        facts = self.frame.select("learner", "time", "line").with_row_index("place")
-        facts = facts.select(
-            back.fill_null(False).alias("back"),
-            turned.alias("turned"),
-            pl.when(turned).then(newest_last).otherwise("place").alias("place"),
-        )
-        self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
-        if n_back := int(facts["back"].sum()):
-            self.notes.append(
-                f"Out of order in the file: {counted(n_back, 'row')}, earlier than the row before of the same learner."
-            )
-        if facts["turned"].any():
-            self.frame = self.frame[facts["place"]]
-
-    def _refuse_times_from_a_start(self, times: pl.Series) -> None:
-        """Numbers too small to count from 1970: that they count from a start is for the user to say."""
-        if times.null_count() or not counts_from_a_start(times):
-            return
-        name = self.columns["time"]
-        raise DataError(
-            f"{self.file}: column '{name}' holds numbers that seem to count from the start of a session or a course, "
-            "not from 1970.",
-            hint="name the column for the time to say so; only the order and the differences of such times are used. "
-            "Or state that the rows are in order.",
-            code="times-from-a-start",
-            settings=("time", "in_order"),
-            declare={"time": name},
-        )
+        settle_times(self, options)
 
     def origin(self, path: Path, format: str, names: tuple[str, ...]) -> Origin:
         """Where the events came from; `names` are the actions or items, in which people are searched for."""
@@ -527,15 +465,6 @@ class EventTable:
             yearless=self.yearless,
             guesses=self.guesses,
         )
-
-
-def _orders_that_read(cells: pl.Series, unit: str, since_start: bool) -> list[str]:
-    """The orders of day and month by which every time can be read: a question to the user, never an answer."""
-    return [
-        order.value
-        for order in DateOrder
-        if not read_each_time(cells, unit=unit, order=order, since_start=since_start).null_count()
-    ]
 
 
 def _refuse_single_rows(events: EventTable, options: ReadOptions) -> None:

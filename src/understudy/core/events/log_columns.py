@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
+import polars as pl
+
 from understudy.core.events.event_table import EventTable, ReadOptions
-from understudy.core.files.columns import REQUIRED, Columns, choose_columns, plain, reject_duplicates
+from understudy.core.files.columns import (
+    REQUIRED,
+    Columns,
+    choose_columns,
+    count_known,
+    describe_columns,
+    plain,
+    reject_duplicates,
+)
 from understudy.core.files.source import Guess
 from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import Table
+from understudy.core.files.times import DateOrder, read_each_time
 from understudy.errors import DataError
 
 _WITHOUT_OUTCOMES = ("learner", "action")
@@ -37,6 +48,7 @@ def read_log_columns(
 def _positions(
     table: Table, options: ReadOptions, defaults: Columns | None, known: Collection[str]
 ) -> tuple[dict[str, int], tuple[Guess, ...]]:
+    _refuse_data_as_header(table, options)
     reject_duplicates(table.names, table.file)
     choose = partial(choose_columns, table.names, options.columns, table.file, defaults=defaults or Columns())
     try:
@@ -61,3 +73,20 @@ def _positions(
         settings=(*looked.settings, "no_outcomes"),
         **looked.fields,
     )
+
+
+def _refuse_data_as_header(table: Table, options: ReadOptions) -> None:
+    """Say that the first line looks like a row, where no name is known and some are numbers or times."""
+    asked = options.columns.given().values()
+    if options.no_header or count_known(table.names) or not all(name.isdecimal() for name in asked):
+        return
+    names = pl.Series(table.names, dtype=pl.String)
+    numbers = names.cast(pl.Float64, strict=False).is_not_null()
+    if (numbers | read_each_time(names, order=DateOrder.day_first).is_not_null()).any():
+        raise DataError(
+            f"{table.file}: {describe_columns(table.names)}; the first line looks like a row, not like names.",
+            hint="if so, declare that there is no header, and name columns by their numbers, from 1 on; else the first "
+            "line has to hold the columns' names.",
+            code="no-header",
+            settings=("no_header", "learner", "action"),
+        )

@@ -54,6 +54,8 @@ _WITHOUT_HEADER = ("caliper", "edx", "slam", "three-line", "xapi")
 _WITH_VERBS = ("caliper", "edx", "xapi")
 # In these files an item trains a skill, and the skill is what is learned.
 USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", item="item")
+# Without a header the format says what separates fields.
+_SEPARATORS = {"csv": ",", "tsv": "\t"}
 # Any table; its header may show that it is of a platform.
 _PLAIN_TABLES = ("csv", "excel", "parquet", "tsv")
 
@@ -162,6 +164,8 @@ def read_events(
     source = open_source(path)
     asked, why = format is not None, ""
     guesses: tuple[Guess, ...] = ()
+    if options.no_header:
+        format, why, guesses = _without_header(source, format)
     if format is None:
         format, why = sniff(source)
         if format in _WITHOUT_HEADER:
@@ -170,7 +174,7 @@ def read_events(
     refuse_sheet(options.sheet, "excel" if source.data.startswith(EXCEL_MAGICS) else format)
     _refuse_verbs(options, format)
     if format in _OF_TABLES:
-        table = _table(source, format, options)
+        table = _table(source, format, options, guessed=not asked)
         if not asked and format in ("excel", "parquet"):
             format, why = _sniff_header(table.names) or (format, why)
         if not asked and options.columns.action is None:
@@ -183,6 +187,32 @@ def read_events(
     events.settle(options)
     events.notes.insert(0, f"Read as {format}, as asked." if asked else f"Read as {format}: {why}.")
     return events, format
+
+
+def _without_header(source: Source, format: str | None) -> tuple[str, str, tuple[Guess, ...]]:
+    """The format of a table whose first line is a row; what separates its fields is then a learner's to show."""
+    if format is not None:
+        if format not in _SEPARATORS:
+            raise UsageError(
+                f"a file without a header was declared, but the format {format} is known by its own names.",
+                hint="such a file is csv (by commas) or tsv (by tabs).",
+                code="no-header-there",
+                settings=("no_header", "format"),
+            )
+        return format, "", ()
+    if source.data.startswith((PARQUET_MAGIC, *EXCEL_MAGICS)):
+        raise UsageError(
+            f"{source.name}: a file without a header was declared, but this is a workbook or a Parquet file.",
+            hint="give such a table as csv.",
+            code="no-header-there",
+            settings=("no_header",),
+        )
+    separator = guess_separator(first_lines(decode(source, latin=True), 1)[0])
+    found = "tsv" if separator == "\t" else "csv"
+    guess = Guess("from the first row what separates the fields", ("format",), declare={"format": found})
+    if separator not in _SEPARATORS.values():
+        guess = Guess("from the first row what separates the fields", hint="save the file with commas.")
+    return found, f"its first line has {SEPARATORS[separator]}", (guess,)
 
 
 def _read_folder(folder: Folder, options: ReadOptions, format: str | None) -> tuple[EventTable, str]:
@@ -251,7 +281,7 @@ def formats() -> tuple[str, ...]:
     return tuple(sorted({*_OF_TABLES, *_OF_TEXTS, *_OF_FOLDERS}))
 
 
-def _table(source: Source, format: str, options: ReadOptions) -> Table:
+def _table(source: Source, format: str, options: ReadOptions, *, guessed: bool = False) -> Table:
     """The table in a file; one of a platform may be in a workbook or a Parquet file too."""
     anywhere = format not in _PLAIN_TABLES
     if format == "parquet" or (anywhere and source.data.startswith(PARQUET_MAGIC)):
@@ -261,6 +291,9 @@ def _table(source: Source, format: str, options: ReadOptions) -> Table:
         return read_workbook(source, options.sheet)
     if format in _IN_JSON and begins_like_json(first_lines(decode(source, latin=False), 1)[0]):
         return _IN_JSON[format](decode(source, latin=False))
+    if options.no_header:
+        first = first_lines(decode(source, latin=True), 1)[0]
+        return table_in(source, guess_separator(first) if guessed else _SEPARATORS[format], header=False)
     return table_in(source, "\t" if format in ("datashop", "tsv") else None)
 
 

@@ -143,6 +143,7 @@ class DelimitedTable:
     _data: bytes
     _structure: Structure
     _separator: str
+    _n_header: int = 1
     place: str = field(default="line", init=False)
 
     @property
@@ -162,24 +163,25 @@ class DelimitedTable:
         structure = self._structure
         if structure.n_blank:
             keep = np.zeros(len(self._data) + 1, dtype=np.int8)
-            np.add.at(keep, structure.starts[1:], 1)
-            np.add.at(keep, np.minimum(structure.ends[1:], len(self._data)), -1)
+            np.add.at(keep, structure.starts[self._n_header :], 1)
+            np.add.at(keep, np.minimum(structure.ends[self._n_header :], len(self._data)), -1)
             mask = np.cumsum(keep[:-1], dtype=np.int8).astype(bool)
             body = np.frombuffer(self._data, dtype=np.uint8)[mask].tobytes()
         else:
-            body = self._data[structure.starts[1] :]
+            body = self._data[structure.starts[self._n_header] :]
         frame = self._parse(body, sorted(set(positions.values())))
-        if frame.height != len(structure.lines) - 1:
+        if frame.height != len(structure.lines) - self._n_header:
             raise DataError(f"{self.file}: {_BROKEN}.", hint="save the file as csv again, in UTF-8.")
         return frame.select(
             *(pl.col(str(at)).alias(role) for role, at in positions.items()),
-            pl.Series("line", structure.lines[1:]),
+            pl.Series("line", structure.lines[self._n_header :]),
         )
 
     def sample(self) -> pl.DataFrame:
         """See `Table.sample`."""
-        n_rows = len(self._structure.starts) - 1
-        rows = range(1, n_rows + 1, max(1, -(-n_rows // SAMPLE_ROWS)))
+        n_records = len(self._structure.starts)
+        n_rows = n_records - self._n_header
+        rows = range(self._n_header, n_records, max(1, -(-n_rows // SAMPLE_ROWS)))
         starts, ends = self._structure.starts, self._structure.ends
         body = b"".join(self._data[starts[row] : ends[row]] for row in rows)
         return self._parse(body, range(len(self.names)))
@@ -204,15 +206,17 @@ def _without_quotes(field: pl.Expr) -> pl.Expr:
     return pl.when(enclosed).then(inner).otherwise(field)
 
 
-def read_delimited(text: Text, separator: str) -> DelimitedTable:
-    """A table from a text whose first line holds the columns' names."""
+def read_delimited(text: Text, separator: str, *, header: bool = True) -> DelimitedTable:
+    """A table from a text whose first line holds the columns' names; without such a line they are numbers from 1 on."""
     structure = scan(text.data, separator, text.name)
-    if len(structure.starts) < 2:
+    if header and len(structure.starts) < 2:
         raise DataError(
             f"{text.name}: the log is empty: there is a header but no row.", hint="check the export."
         )
-    header = text.data[structure.starts[0] : structure.ends[0]].decode()
-    names = _header(header, separator, structure.quoted, text.name)
+    first = text.data[structure.starts[0] : structure.ends[0]].decode()
+    names = _header(first, separator, structure.quoted, text.name)
+    if not header:
+        names = tuple(str(number) for number in range(1, structure.n_fields + 1))
     if len(names) < 2:
         raise DataError(
             f"{text.name}: every line has one field only.",
@@ -225,12 +229,14 @@ def read_delimited(text: Text, separator: str) -> DelimitedTable:
         notes.append("Quotation marks do not enclose fields in this file and were read as they are.")
     if structure.n_blank:
         notes.append(f"{structure.n_blank} blank lines were skipped.")
-    return DelimitedTable(text.name, names, tuple(notes), text.data, structure, separator)
+    return DelimitedTable(text.name, names, tuple(notes), text.data, structure, separator, int(header))
 
 
-def table_in(source: Source, separator: str | None = None) -> DelimitedTable:
+def table_in(source: Source, separator: str | None = None, *, header: bool = True) -> DelimitedTable:
     """The table in a file of text; an error says if the header stands below a title."""
     text = decode(source, latin=True)
+    if not header:
+        return read_delimited(text, separator or guess_separator(first_lines(text, 1)[0]), header=False)
     try:
         table = read_delimited(text, separator or guess_separator(first_lines(text, 1)[0]))
     except DataError:

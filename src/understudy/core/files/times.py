@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, datetime, timedelta
 from enum import Enum
-from typing import cast
+from typing import Literal, cast
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from understudy.errors import UsageError
+
 # Nanoseconds of each unit.
-UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+UNITS = {"d": 86_400_000_000_000, "s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 # Smaller numbers, before 1973 as seconds, are as likely to be durations.
-_FIRST_EPOCH_SECOND = 1e8
+FIRST_EPOCH_SECOND = 1e8
 # 2100: a later number is no time of an event.
 _LAST_EPOCH_SECOND = 4_102_444_800
 _CLOCK = r"(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2}))?"
@@ -44,7 +47,7 @@ _MONTHS = (
 _MONTH_NUMBERS = {word: number for number, words in enumerate(_MONTHS, 1) for word in words.split()}
 _ZONE_AT_END = r"(\d(?: [AaPp][Mm])?) [A-Z]{3,5}$"
 _NAMED_UNIT = re.compile(
-    r"(?:^|[_\s.(\-])(?:(ns|nanoseconds?)|(us|µs|μs|microseconds?)|(ms|millis|milliseconds?)|(s|sec|seconds?))\)?$",
+    r"(?:^|[_\s.(\-])(?:(ns|nanoseconds?)|(us|µs|μs|microseconds?)|(ms|millis|milliseconds?)|(s|sec|seconds?)|(days))\)?$",
     re.IGNORECASE,
 )
 
@@ -62,7 +65,7 @@ def unit_in_name(name: str) -> str | None:
     return (
         None
         if found is None
-        else ("ns", "us", "ms", "s")[[bool(part) for part in found.groups()].index(True)]
+        else ("ns", "us", "ms", "s", "d")[[bool(part) for part in found.groups()].index(True)]
     )
 
 
@@ -91,7 +94,7 @@ def read_each_time(
     seconds = number * (UNITS[unit] / 1e9)
     counted = number.is_finite() & (seconds.abs() < 2**43)
     if not since_start:
-        counted &= seconds.is_between(_FIRST_EPOCH_SECOND, _LAST_EPOCH_SECOND)
+        counted &= seconds.is_between(FIRST_EPOCH_SECOND, _LAST_EPOCH_SECOND)
     # Whole numbers stay exact; fractions are exact to the microsecond.
     exact = whole * (UNITS[unit] // 1000) if UNITS[unit] >= 1000 else whole // 1000
     ticks = pl.select(
@@ -112,7 +115,7 @@ def counts_from_a_start(times: pl.Series) -> bool:
     For messages and displays alone: what is computed from times uses their order and differences.
     """
     latest = times.cast(pl.Datetime("us")).dt.epoch("s").max()
-    return latest is not None and cast(float, latest) < _FIRST_EPOCH_SECOND
+    return latest is not None and cast(float, latest) < FIRST_EPOCH_SECOND
 
 
 def states_instant(values: pl.Series) -> pl.Series:
@@ -124,6 +127,49 @@ def states_instant(values: pl.Series) -> pl.Series:
     number = text.cast(pl.Float64, strict=False)
     zone = text.str.extract(r":\d{2}(?:[.,]\d+)? ?(?:[AaPp]\.?[Mm]\.? )?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)$")
     return number.is_not_null() | zone.is_not_null()
+
+
+def check_zone(zone: str) -> None:
+    """Refuse the name of a time zone that does not exist."""
+    try:
+        pl.Series([datetime(2000, 1, 1)]).dt.replace_time_zone(zone)
+    except pl.exceptions.PolarsError:
+        raise UsageError(
+            f"there is no time zone '{zone}'.", hint="for example Europe/Berlin.", settings=("time_zone",)
+        ) from None
+
+
+def clock_of(instants: pl.Series, zone: str) -> pl.Series:
+    """What the clock of a zone shows at instants."""
+    local = instants.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    return local.dt.replace_time_zone(None)
+
+
+def instants_of(local: pl.Series, zone: str) -> tuple[pl.Series, int]:
+    """Times on the clock of a zone as instants, and how many of them were unclear.
+
+    An hour that comes twice is taken for the first one; one that is skipped is read as if the clock had not been
+    changed yet.
+    """
+
+    def utc(moments: pl.Series, which: Literal["earliest", "latest"]) -> pl.Series:
+        placed = moments.dt.replace_time_zone(zone, ambiguous=which, non_existent="null")
+        return placed.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+
+    early, late = utc(local, "earliest"), utc(local, "latest")
+    day_before = utc(local - timedelta(days=1), "earliest")
+    unclear = int((early.is_null() | (early != late)).sum())
+    return early.fill_null(day_before + timedelta(days=1)), unclear
+
+
+def names_another_zone(values: pl.Series, zone: str) -> pl.Series:
+    """Whether each text names a zone that is neither UTC nor this one, such as PST for a clock in Berlin."""
+    if values.dtype != pl.String:
+        return pl.repeat(False, len(values), dtype=pl.Boolean, eager=True)
+    year = range(1970, 2051, 10)
+    own = {datetime(y, month, 1, tzinfo=ZoneInfo(zone)).tzname() for y in year for month in (1, 7)}
+    named = _clean(values).str.extract(r"\d(?: [AaPp][Mm])? ([A-Z]{3,5})$")
+    return (named.is_not_null() & ~named.is_in(["UTC", "GMT", *sorted(filter(None, own))])).fill_null(False)
 
 
 def has_mixed_zones(values: pl.Series) -> bool:

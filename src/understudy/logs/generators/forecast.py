@@ -162,18 +162,21 @@ def forecast(
     lengths: Floats | None = None,
     in_order: bool = False,
     outcomes: bool = True,
+    details: float = 0.0,
 ) -> Forecast:
     """What to expect of `runs-dp`, and of `markov-dp`, which is off by a little more.
 
     Where names are found, `pooled` is the share of rows whose names are not told, and what is pooled is one of the
     actions. `drawn` is the number of synthetic learners where that is not the number of learners. `lengths` is the
-    law of learners' rows where it is known; the factor of rows follows from it.
+    law of learners' rows where it is known; the factor of rows follows from it. `details` is what times and columns
+    take of the budget, relative to all else.
     """
     claim = RunsDP(epsilon, delta).claim(n_learners, names_found=pooled is not None)
     assert claim.rho is not None
     rho = claim.rho * (1.0 if pooled is None else 1.0 - VOCABULARY_SHARE)
+    left = rho / (1.0 + details)
     shares = shares_for(n_learners, n_actions if pooled is None else None, claim.rho, outcomes=outcomes)
-    rho_of = {name: rho * share / sum(shares.values()) for name, share in shares.items()}
+    rho_of = {name: left * share / sum(shares.values()) for name, share in shares.items()}
     n_rows = n_learners * max(rows_per_learner, 1.0)
     law = _usual_lengths(max(rows_per_learner, 1.0))
     rows = np.arange(1.0, USUAL_LONGEST + 1)

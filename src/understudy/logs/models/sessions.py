@@ -30,7 +30,7 @@ class Calendar:
     """The days of a term and the grids on which its times are counted: all of it public.
 
     Times are microseconds since 1970, in multiples of `resolution`. A pause of more than `limit` ends a session.
-    Starts and stops are counted in `n_bins` bins of `bin_days` days.
+    Starts and stops are counted in `n_bins` bins of `bin_days` days; those of whole weeks begin on Mondays.
     """
 
     first_day: date
@@ -44,7 +44,7 @@ class Calendar:
         """The calendar of a term with days, with no more bins than that for starts and stops."""
         assert term.first is not None
         unit = 1 if term.n_days <= _SHORT_TERM else 7
-        n_units = -(-term.n_days // unit)
+        n_units = -(-(term.n_days + term.first.weekday() * (unit == 7)) // unit)
         return cls(
             term.first,
             term.n_days,
@@ -75,13 +75,26 @@ class Calendar:
         return max(last, self.start)
 
     @property
+    def first_bin(self) -> int:
+        """When the first bin begins: at the latest with the first day."""
+        early = self.first_day.weekday() if self.bin_days % 7 == 0 and self.n_days > _SHORT_TERM else 0
+        return self.midnight - early * DAY
+
+    @property
+    def bin_lengths(self) -> NDArray[np.float64]:
+        """Days of the term in each bin."""
+        begin = self.first_bin + self.bin_days * DAY * np.arange(self.n_bins + 1)
+        days = np.diff(np.clip(begin, self.midnight, self.midnight + self.n_days * DAY)) / DAY
+        return np.asarray(days, dtype=np.float64)
+
+    @property
     def n_bins(self) -> int:
         """Bins for starts and stops."""
-        return -(-self.n_days // self.bin_days)
+        return -(-(self.midnight - self.first_bin + self.n_days * DAY) // (self.bin_days * DAY))
 
     def bin_of(self, time: IntArray) -> IntArray:
         """The bin in which each time lies."""
-        place: IntArray = np.clip((time - self.midnight) // (self.bin_days * DAY), 0, self.n_bins - 1)
+        place: IntArray = np.clip((time - self.first_bin) // (self.bin_days * DAY), 0, self.n_bins - 1)
         return place
 
     def hour_of_week(self, time: IntArray) -> IntArray:

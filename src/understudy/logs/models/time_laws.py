@@ -47,13 +47,16 @@ def session_laws(noisy: Floats, sigma: float) -> Floats:
     if sigma * table.size < NO_NOISE * max(float(learners.sum()), 1.0):
         return _normed(np.maximum(table, 1e-12))
     guess = _normal_session_laws(table, learners, sigma)
-    laws = np.empty(table.shape)
-    for each, row in enumerate(table):
-        total = max(float(learners[each]), 1.0)
-        near = table[max(each - 1, 1) : each + 2].sum(axis=0)
-        law, _ = shrunk_shares(near, sigma * sqrt(3.0), float(near.sum()), guess[each])
-        guesses = [total * guess[each], total * np.maximum(law, guess[each] / 10.0)]
-        laws[each] = averaged_counts(row, sigma, guesses)
+    near = np.empty(table.shape)
+    for each in range(N_OCTAVES):
+        around = table[max(each - 1, 1) : each + 2].sum(axis=0)
+        law, _ = shrunk_shares(around, sigma * sqrt(3.0), float(around.sum()), guess[each])
+        near[each] = np.maximum(law, guess[each] / 10.0)
+    # All octaves at once: a few counts of one could hardly tell how far real ones depart from a guess.
+    total = np.maximum(learners, 1.0)[:, None]
+    laws = averaged_counts(noisy, sigma, [(total * guess).ravel(), (total * near).ravel()]).reshape(
+        table.shape
+    )
     # A learner with one row has one session.
     laws[0] = np.eye(N_SESSION_CLASSES)[0]
     return _normed(laws)
@@ -96,7 +99,7 @@ def span_laws(
     """
     n = calendar.n_bins
     place = np.arange(n)
-    days = np.minimum(calendar.bin_days, calendar.n_days - calendar.bin_days * place).astype(np.float64)
+    days = calendar.bin_lengths
     start, _ = shrunk_shares(*starts, n_learners, days / days.sum())
     stop = _by_persistence(*stops, days / days.sum())
     span = _by_persistence(*spans, np.full(N_SPANS, 1.0 / N_SPANS))

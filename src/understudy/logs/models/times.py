@@ -114,7 +114,14 @@ class TimeModel:
         start, stop = _draw_spans(self.spans, n_sessions, rng)
         calendar = self.calendar
         clock = np.array(
-            [calendar.midnight, calendar.start, calendar.end, calendar.resolution, calendar.limit]
+            [
+                calendar.midnight,
+                calendar.start,
+                calendar.end,
+                calendar.resolution,
+                calendar.limit,
+                calendar.first_bin,
+            ]
         )
         warped = np.concatenate([[0.0], np.cumsum(weights.of_hours(calendar))])
         time: NDArray[np.int64] = _draw_times(
@@ -263,7 +270,7 @@ def _draw_times(  # type: ignore[no-untyped-def]
     first_hour,
 ):
     """Times of all rows, learner by learner."""
-    midnight, start, end, resolution, limit = clock[0], clock[1], clock[2], clock[3], clock[4]
+    midnight, start, end, resolution, limit, first_bin = clock
     time = np.empty(offsets[-1], dtype=np.int64)
     own, rest = sqrt(own_pace), sqrt(1.0 - own_pace)
     bin_width = bin_days * DAY
@@ -289,10 +296,10 @@ def _draw_times(  # type: ignore[no-untyped-def]
                 time[row] = passed
             length[session] = passed
         at = np.empty(n, dtype=np.int64)
-        low = max(midnight + start_bin[i] * bin_width, start)
-        high = min(midnight + (start_bin[i] + 1) * bin_width, end + 1)
-        stop_low = max(midnight + stop_bin[i] * bin_width, start)
-        stop_high = min(midnight + (stop_bin[i] + 1) * bin_width, end + 1)
+        low = max(first_bin + start_bin[i] * bin_width, start)
+        high = min(first_bin + (start_bin[i] + 1) * bin_width, end + 1)
+        stop_low = max(first_bin + stop_bin[i] * bin_width, start)
+        stop_high = min(first_bin + (stop_bin[i] + 1) * bin_width, end + 1)
         _place(
             rng, n, length, low, high, stop_low, stop_high, start, end, midnight, limit, resolution,
             hours, pauses, pause_edges, levels[n_placed : n_placed + n], at,

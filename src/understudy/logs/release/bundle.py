@@ -112,6 +112,7 @@ class Release:
         return [
             f"{self.log.n_rows} rows of {self.log.n_learners} {who} learners.",
             *filter(None, [self.generator.cut_short_]),
+            *self.generator.details_.notes,
             f"Guarantee: {self.guarantee}.",
             *filter(None, [self.asked]),
             f"Measured on halves of the learners: the strongest attack is {worst.attack}, AUC {worst.auc:.2f} "

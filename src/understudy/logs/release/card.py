@@ -84,6 +84,8 @@ def card_content(
         "misuses": list(MISUSES),
         "expected": expected,
         "accuracy": [dict(vars(use)) for use in uses],
+        # Of a method without a guarantee they would say what only its exact sums say.
+        "notes": list(generator.details_.notes) if guarantee.formal else [],
         "columns": list(csv.DictReader(io.StringIO(codebook(synthetic, generator.keeps_rows)))),
         "examples": _examples(synthetic),
         "measured": published(assessment, guarantee) if publish_figures else None,
@@ -223,6 +225,7 @@ def expected_errors(
         delta=generator.delta,
         in_order=getattr(generator, "in_order_", False),
         outcomes=generator.has_outcomes_,
+        details=generator.detail_share_,
     )
     foreseen = expect(rows)
     # The original may have had fewer rows, by so much: what would be noise then is not called anything better.
