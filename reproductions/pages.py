@@ -21,6 +21,7 @@ PAPERS = {
     "two_stage": "two-stage",
     "validation_desk": "validation-desk",
     "head_to_head": "head-to-head",
+    "times_and_columns": "times-and-columns",
 }
 
 

@@ -35,7 +35,8 @@ def measure_private() -> None:
     for name, shape in (("classroom", Classroom()), ("rare paths", RARE_PATHS)):
         log = shape.simulate(np.random.default_rng(1))
         found[name] = study(log, PRIVATE_METHODS, seeds=5).summaries
-    columns = [f"auc_{attack.replace('-', '_')}" for attack in MEMBERSHIP_ATTACKS]
+    run = {name for log_summaries in found.values() for summary in log_summaries for name in summary}
+    columns = [name for attack in MEMBERSHIP_ATTACKS if (name := f"auc_{attack.replace('-', '_')}") in run]
     columns += ["auc_chance", "auc_transcript", "tpr_at_1pct", "tpr_chance_high"]
     rows = [
         (name, summary["method"], *(f"{summary[c]:.3f}" if c in summary else "" for c in columns))

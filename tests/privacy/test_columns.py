@@ -67,6 +67,8 @@ def test_no_sum_loses_more_than_its_share_and_all_of_them_nearly_that(kind):
     found, names = losses(pair, kind=kind)
     limits = allowed(rho, names, pair[0], kind)
     assert (found <= limits * (1 + 1e-9)).all()
+    # Every table has noise of its own: two of walks, and one for each pair that is looked at.
+    assert (names.count("columns walks"), names.count("columns relations")) == (2, 6)
     # The long learner's counts by action differ from the short one's in every cell: nothing is left of the share.
     of_columns = np.array([name.startswith("columns") for name in names])
     assert found[of_columns].sum() > 0.97 * limits[of_columns].sum()
@@ -121,6 +123,20 @@ def test_no_pair_that_was_drawn_loses_more():
         found, names = losses(pair)
         assert (found <= allowed(rho, names, pair[0]) * (1 + 1e-9)).all()
         assert found.sum() <= rho
+
+
+def test_where_rows_of_a_column_are_clipped_is_decided_by_noisy_sizes():
+    """Whether the last learner has one row or hundreds in one cell decides nothing but their own part of the sums."""
+    rng = np.random.default_rng(0)
+    walks = [rng.integers(0, 4, 100) for _ in range(400)]
+    pair = []
+    for last in (np.zeros(1, dtype=np.int64), np.zeros(900, dtype=np.int64)):
+        outcomes = [np.arange(len(walk)) % 2 for walk in (*walks, last)]
+        log = Interactions.from_sequences([*walks, last], outcomes, actions=list("abcd")).declare()
+        device = Declared("device", Kind.category, "row", values=("x", "y"))
+        pair.append(replace(log, columns=(Column(device, log.action % 2),)))
+    found, names = losses(pair)
+    assert (found <= allowed(budget(8.0, DELTA), names, pair[0]) * (1 + 1e-9)).all()
 
 
 def test_without_outcomes_columns_depend_on_actions_and_rows():

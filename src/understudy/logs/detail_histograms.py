@@ -24,15 +24,15 @@ Logs = Mapping[str, Interactions]
 
 # Bins of the time since the row before, by what a reader calls them: their upper ends in seconds.
 _GAPS = {
-    "≤ 1 s": 1.0,
-    "≤ 5 s": 5.0,
-    "≤ 20 s": 20.0,
-    "≤ 1 min": 60.0,
-    "≤ 5 min": 300.0,
-    "≤ 30 min": 1800.0,
-    "≤ 6 h": 6 * 3600.0,
-    "≤ 1 day": 86400.0,
-    "≤ 1 week": 7 * 86400.0,
+    "1 s": 1.0,
+    "5 s": 5.0,
+    "20 s": 20.0,
+    "1 min": 60.0,
+    "5 min": 300.0,
+    "30 min": 1800.0,
+    "6 h": 6 * 3600.0,
+    "1 day": 86400.0,
+    "1 week": 7 * 86400.0,
 }
 LONGER = "longer"
 _TO = "–"

@@ -26,6 +26,7 @@ from understudy.logs.expectation import check_worth
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions, as_log
+from understudy.logs.where import Where
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,12 @@ class Sampling:
 @dataclass(frozen=True)
 class SynthesizeOptions(Sampling, ByRisk, Spending):
     """How a synthetic log is drawn and charged."""
+
+    where: Annotated[
+        str,
+        "Only learners like this, by declared columns: group=B, group=B and score>=50, or so many of each kind: "
+        "group=A:100, group=B:50. Drawn after the fit, at no price.",
+    ] = ""
 
 
 @dataclass(frozen=True)
@@ -147,11 +154,17 @@ def synthesize(
     guarantee = generator.guarantee_for(log)
     check_budget(account, guarantee, given)
     doubts = check_worth(log, generator, options.meant_for, anyway=options.anyway)
+    where = Where.parse(options.where) if options.where else None
+    if where is not None:
+        # Before anything is spent; only a kind that turns out to be too rare is noticed later.
+        where.check([column.declared for column in log.columns], options.n_learners)
     _, rng = options.rng()
     with account.charge(
         "synthesize", generator.label, guarantee, out=outs, noise=noise, doubts=doubts
     ) as charge:
-        synthetic = fitted(generator, log, rng, charge.noise).sample(options.n_learners, rng)
+        learned = fitted(generator, log, rng, charge.noise)
+        wishes = {} if where is None else {"where": where}
+        synthetic = learned.sample(options.n_learners, rng, **wishes)
         if out is not None:
             write_tables(synthetic_tables(synthetic, out), kind=generator.kind)
     return Synthesis(

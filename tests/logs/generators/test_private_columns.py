@@ -8,6 +8,7 @@ import pytest
 
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.columns import Column, Declared, Kind
+from understudy.logs.expectation import expected_of
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.budget import Exact
 from understudy.logs.generators.details import Details, detail_shares, fit_details
@@ -171,3 +172,9 @@ def test_with_very_many_actions_columns_of_rows_depend_on_outcomes(make_log):
     details, drawn = drawn_on(log)
     assert details.learned_columns[0].given == ("outcome",)
     assert (drawn.columns[0].cells == log.success).all()
+
+
+def test_the_forecast_knows_what_columns_take(classroom):
+    plain, more = (expected_of(log, 2.0) for log in (replace(classroom, columns=()), classroom))
+    assert 1.0 < more.shares.noise / plain.shares.noise < 1.24
+    assert more.difficulties.noise > plain.difficulties.noise

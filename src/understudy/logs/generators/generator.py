@@ -12,13 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.attacks.transcript import LearnerSums
+from understudy.core.files.words import counted
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise, os_noise
+from understudy.core.privacy.spending import SpentError
 from understudy.errors import UsageError
 from understudy.logs.generators.details import Details, exact_details
-from understudy.logs.interactions import Interactions, as_log
+from understudy.logs.interactions import Interactions, as_log, joined
+from understudy.logs.where import Where
 
 DetailsBy = Literal["exact", "own", "none"]
+
+# Until there are enough who fulfil conditions, so many learners are drawn at most for each that is wanted, but at least
+# so many in all.
+MOST_DRAWN_PER_LEARNER, LEAST_DRAWN = 200, 20_000
 
 
 class Generator(ABC):
@@ -81,16 +88,65 @@ class Generator(ABC):
         self._fit(log.with_failures() if self.needs_outcomes else log, rng or np.random.default_rng(), noise)
         return self
 
-    def sample(self, n_learners: int | None = None, rng: np.random.Generator | None = None) -> Interactions:
-        """A synthetic log; by default with as many learners as the generator learned from."""
+    def sample(
+        self,
+        n_learners: int | None = None,
+        rng: np.random.Generator | None = None,
+        where: str | Where | None = None,
+    ) -> Interactions:
+        """A synthetic log; by default with as many learners as the generator learned from.
+
+        With `where` (`group=B`, `group=A:100, group=B:50`) learners are drawn until there are enough who fulfil it.
+        That is a choice among drawn learners, made after the fit: it costs nothing.
+        """
         if not hasattr(self, "guarantee_"):
             raise UsageError(
                 f"{self.label} was not fitted yet.", hint="call fit(log) first.", code="not-fitted"
             )
         rng = rng or np.random.default_rng()
+        if where is None:
+            return self._drawn(n_learners, rng)
+        wanted = Where.parse(where) if isinstance(where, str) else where
+        return self._drawn_where(wanted, n_learners, rng)
+
+    def _drawn(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
         drawn = self._sample(n_learners, rng)
         drawn = self.details_.add_to(drawn if self.has_outcomes_ else drawn.without_outcomes(), rng)
         return replace(drawn, simulated=self.simulated_, guarantee=self.guarantee_)
+
+    def _drawn_where(self, where: Where, n_learners: int | None, rng: np.random.Generator) -> Interactions:
+        """Learners who fulfil conditions, of as many as it takes; those of real rows are drawn once, as there are."""
+        drawn = self._drawn(None, rng)
+        where.check([column.declared for column in drawn.columns], n_learners)
+        wanted = [each.n_learners or n_learners or self.n_learners_ for each in where.wanted]
+        found: list[list[Interactions]] = [[] for _ in wanted]
+        n_drawn, most = 0, max(MOST_DRAWN_PER_LEARNER * max(wanted), LEAST_DRAWN)
+        while True:
+            n_drawn += drawn.n_learners
+            taken = np.zeros(drawn.n_learners, dtype=bool)
+            for place, each in enumerate(where.wanted):
+                missing = wanted[place] - sum(part.n_learners for part in found[place])
+                # A learner who fulfils two of the wishes counts for the first that still needs one.
+                fitting = np.flatnonzero(each.matches(drawn) & ~taken)[:missing]
+                taken[fitting] = True
+                found[place].append(drawn.select(fitting))
+            numbers = [sum(part.n_learners for part in parts) for parts in found]
+            if numbers == wanted:
+                parts = [part for kind in found for part in kind if part.n_learners]
+                whole = joined(*parts)
+                return replace(whole, simulated=self.simulated_, guarantee=self.guarantee_)
+            if self.keeps_rows or n_drawn >= most:
+                break
+            drawn = self._drawn(max(self.n_learners_, LEAST_DRAWN // 10), rng)
+        short = next(place for place, number in enumerate(numbers) if number < wanted[place])
+        raise SpentError(
+            f"asked for {counted(wanted[short], 'learner')} with {where.wanted[short]}; of "
+            f"{counted(n_drawn, 'learner')} that {self.label} drew, {numbers[short]} are like that.",
+            hint="ask for fewer, or for what is less rare; without conditions all learners are drawn, and their table "
+            "can be filtered.",
+            code="too-few-match",
+            settings=("where",),
+        )
 
     def learner_sums(self, log: Interactions) -> LearnerSums | None:
         """Where a fit rests on noisy sums over learners: what each learner of a log would have added to them."""
