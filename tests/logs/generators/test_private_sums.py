@@ -12,6 +12,7 @@ from understudy.logs.generators.private_sums import (
     WalkStatistics,
     bin_edges,
     bounded_sum,
+    clipped_counts,
     clipped_slopes,
     first_rows,
     moments_of,
@@ -69,6 +70,18 @@ def learners(rng):
     yield list(rng.integers(0, 7, 300)), list(rng.integers(0, 2, 300))
     yield [3], [1]
     yield [4], [0]
+
+
+def test_no_vector_is_longer_than_its_norm_on_the_lattice():
+    """Vectors of every direction that are scaled down: rounding shortens them, by less than a step per entry."""
+    rng = np.random.default_rng(0)
+    n_learners, n_columns = 2000, 7
+    learner, column = np.divmod(np.arange(n_learners * n_columns), n_columns)
+    total = clipped_counts(learner, column, rng.exponential(50.0, len(learner)), (n_learners, n_columns), 3.0)
+    _, _, lattice = total.parts
+    lengths = np.sqrt(np.bincount(learner, lattice**2))
+    assert lengths.max() <= RESOLUTION
+    assert lengths.min() > RESOLUTION - np.sqrt(n_columns) - 1
 
 
 @pytest.mark.parametrize("name", STATISTICS)
