@@ -12,11 +12,11 @@ from understudy.core.attacks.estimate import auc_with_error
 from understudy.logs.attacks.fingerprints import PRIOR, RARE, Fingerprints, mixed
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.quasi_identifiers import ColumnTable
-from understudy.logs.attacks.scores import detail_scores
+from understudy.logs.attacks.scores import detail_scores, scores_without_refits
 from understudy.logs.attacks.shadow import cheap_scores, joint_linear_scores
 from understudy.logs.attacks.statistics import KINDS, N_BANDS
 from understudy.logs.attacks.timing import TimingTable
-from understudy.logs.audit import audit
+from understudy.logs.audit import audit, train_shadow_attack
 from understudy.logs.generators.baselines import Drop
 from understudy.logs.simulate import Classroom
 
@@ -193,25 +193,45 @@ def test_an_audit_has_the_attacks_only_where_both_logs_have_what_they_need(log, 
 
 
 def test_statistics_of_times_and_columns_by_counting(log):
+    """Cells that five learners or more have, by counting; of what is rarer nothing is left."""
     statistics = Knowledge(log, 40).statistics
     kinds = statistics.kind // N_BANDS
     values = {name: statistics.real[kinds == KINDS.index(name)] for name in KINDS}
     rows = learners(log)
-    hours = np.zeros(168)
-    for learner in rows:
+    hours, having = np.zeros(168), [set() for _ in range(168)]
+    for number, learner in enumerate(rows):
         for r in learner:
             hours[(r[0] // 3600 + 72) % 168] += 1 / log.n_rows
-    np.testing.assert_allclose(values["hours"], hours, atol=1e-12)
-    first = min(r[0] // 86400 for learner in rows for r in learner)
-    ends = Counter(learner[-1][0] // 86400 - first for learner in rows)
-    np.testing.assert_allclose(
-        values["leaves"], [ends[day] / 80 for day in range(len(values["leaves"]))], atol=1e-12
+            having[(r[0] // 3600 + 72) % 168].add(number)
+    wanted = [share for share, some in zip(hours, having, strict=True) if len(some) >= 5]
+    np.testing.assert_allclose(values["hours"], wanted, atol=1e-12)
+    ends = Counter(learner[-1][0] // 86400 for learner in rows)
+    common = [ends[day] / 80 for day in sorted(ends) if ends[day] >= 5]
+    np.testing.assert_allclose(values["leaves"], common, atol=1e-12)
+    schools = Counter(row[0] for row in table_rows(log))
+    np.testing.assert_allclose(values["cells"][:3], [schools[code] / 80 for code in range(3)])
+    hints = Counter((r[3], r[1], r[2]) for learner in rows for r in learner)
+    assert values["row cells"][0] == pytest.approx(hints[0, 0, 0] / log.n_rows)
+
+
+def test_a_cell_that_never_moved_in_refits_does_not_blind_the_joint_attack():
+    """Kept whole, rows give members away; statistics of rare days once hid that, as if they had no noise at all."""
+    log = replace(
+        Classroom(n_learners=100, n_actions=8, timed=True).simulate(np.random.default_rng(6)), columns=()
     )
-    # Each class sums to 1: of gaps within sessions, of pauses, of learners; cells once for each column and each pair.
-    for name in ("days", "gaps", "pauses", "begins", "sessions", "spans"):
-        assert values[name].sum() == pytest.approx(1.0), name
-    assert values["cells"].sum() == pytest.approx(4 + 6 + 4 * 2)
-    assert values["row cells"].sum() == pytest.approx(2.0)
+    found = []
+    for told in (log, replace(log, time=None, term=None)):
+        knowledge = Knowledge(told, 50)
+        member = np.random.default_rng(0).permutation(100) < 50
+        shadow = train_shadow_attack(knowledge, _half_of_rows, np.random.SeedSequence(1), n_shadows=12)
+        released = _half_of_rows(told.select(member), np.random.default_rng(2))
+        scores = shadow.scores(released, scores_without_refits(knowledge, released))
+        found.append(auc_with_error(scores["joint-linear"], member)[0])
+    assert found[0] > found[1]
+
+
+def _half_of_rows(log, rng):
+    return Drop(0.5).fit(log).sample(rng=rng)
 
 
 def test_contributions_of_details_are_what_members_move(log):

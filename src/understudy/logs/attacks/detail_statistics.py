@@ -46,6 +46,14 @@ class Entries:
     n_cells: int
     size: Floats
 
+    def only(self, kept: NDArray[np.bool_]) -> Entries:
+        """The same with some of the cells; the sums are still divided by the sizes of all."""
+        there = kept[self.cell]
+        place = np.cumsum(kept) - 1
+        return Entries(
+            self.learner[there], place[self.cell[there]], self.value[there], int(kept.sum()), self.size
+        )
+
 
 def entries(learner: IntArray, cell: IntArray, n_cells: int, size: NDArray[np.generic]) -> Entries:
     """Cells that learners add 1 to."""

@@ -34,6 +34,8 @@ KINDS = ("rows", "runs", "starts", "lengths", "jumps", "successes", *TIME_KINDS,
 # Jumps that are looked at: rare ones are too many, and each says next to nothing.
 MOST_JUMPS = 2000
 N_LENGTHS = 24
+# Cells of times and columns that fewer learners have are left out.
+FEWEST_LEARNERS = 5
 N_BANDS = 3
 # Learners with longer vectors count no more than these: generators that protect learners bound them too.
 CLIPPED_FROM = 0.9
@@ -56,6 +58,7 @@ class LogStatistics:
             *([TimeStatistics(log)] if log.has_times else []),
             *([ColumnStatistics(log)] if log.columns else []),
         ]
+        self._kept = {name: _common(part) for name, part in self._details_of(log)}
         parts = self._shares_of(log)
         kinds = [(name, _bands(totals(part.cell, part.value, part.n_cells))) for name, part in parts]
         if log.outcome is not None:
@@ -108,8 +111,11 @@ class LogStatistics:
             ("starts", entries(some, log.action[log.offsets[:-1][some]], n, ones)),
             ("lengths", entries(everybody, bins, N_LENGTHS, ones)),
             ("jumps", entries(jumper[known], place[known], len(self._jumps), n_jumps)),
-            *(part for details in self._details for part in details.of(log)),
+            *((name, part.only(self._kept[name])) for name, part in self._details_of(log)),
         ]
+
+    def _details_of(self, log: Interactions) -> list[tuple[str, Entries]]:
+        return [part for details in self._details for part in details.of(log)]
 
     def _contributions(self, parts: list[Entries], share: float) -> tuple[LinearOperator, Floats]:
         """Counts of each learner less their size times the share of the cell, and their sums of squares.
@@ -167,6 +173,14 @@ def _jumps(log: Interactions) -> tuple[IntArray, NDArray[np.int64]]:
 def _most_common(code: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     codes, count = np.unique(code, return_counts=True)
     common: NDArray[np.int64] = np.sort(codes[np.argsort(-count, kind="stable")[:most]])
+    return common
+
+
+def _common(part: Entries) -> NDArray[np.bool_]:
+    """Cells of times and columns that enough learners have: what one learner has alone is another attack's evidence,
+    and a cell that never moves in any refit would be taken for one without noise."""
+    pair = np.unique(part.learner.astype(np.int64) * part.n_cells + part.cell)
+    common: NDArray[np.bool_] = np.bincount(pair % part.n_cells, minlength=part.n_cells) >= FEWEST_LEARNERS
     return common
 
 
