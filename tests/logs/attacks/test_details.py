@@ -214,8 +214,8 @@ def test_statistics_of_times_and_columns_by_counting(log):
     assert values["row cells"][0] == pytest.approx(hints[0, 0, 0] / log.n_rows)
 
 
-def test_a_cell_that_never_moved_in_refits_does_not_blind_the_joint_attack():
-    """Kept whole, rows give members away; statistics of rare days once hid that, as if they had no noise at all."""
+def test_times_add_to_what_the_joint_attack_learns_from_refits():
+    """Half of the rows of members, with their times and without."""
     log = replace(
         Classroom(n_learners=100, n_actions=8, timed=True).simulate(np.random.default_rng(6)), columns=()
     )
