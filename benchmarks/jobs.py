@@ -22,7 +22,7 @@ from understudy.logs.attacks.subsequence import as_strings, common_lengths
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
 from understudy.logs.models.rasch import fit_rasch
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 Figures = Iterator[tuple[str, float]]
 

@@ -24,7 +24,7 @@ from understudy.logs.attacks.transcript import white_box
 from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
-from understudy.logs.simulate import RARE_PATHS, Classroom
+from understudy.logs.simulated.classroom import RARE_PATHS, Classroom
 from understudy.logs.trial import Split, attacker_knowledge
 from understudy.logs.utility import Comparison, action_tv, transition_tv, wrmse_centred
 

@@ -21,7 +21,7 @@ from understudy.logs.expectation import expected_of
 from understudy.logs.generators.forecast import USES, Use
 from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import POOLED, Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.utility import Comparison, Real, action_tv, transition_tv, wrmse_centred
 
 TABLE = ROOT / "docs/explanation/forecasts.csv"

@@ -27,7 +27,7 @@ from understudy.logs.generators.private_sums import WalkStatistics
 from understudy.logs.generators.runs_dp import RunsDP, shares_for, shares_of_rows
 from understudy.logs.interactions import IntArray, Interactions, offsets_of, totals
 from understudy.logs.models.lengths import spread_lengths
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.utility import Comparison, Real, action_tv, transition_tv, wrmse_centred
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,7 @@ from reproductions.pages import DATA, rows_of, tables_of, write_rows
 from understudy.errors import MissingError, UnderstudyError
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
-from understudy.logs.simulate import RARE_PATHS, Classroom
+from understudy.logs.simulated.classroom import RARE_PATHS, Classroom
 from understudy.logs.trial import Split
 from understudy.logs.utility import measure
 

@@ -31,7 +31,7 @@ from understudy.logs.attacks.scores import scores_without_refits
 from understudy.logs.attacks.shadow import joint_linear_scores
 from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions, offsets_of, totals
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

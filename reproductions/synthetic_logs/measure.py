@@ -14,9 +14,9 @@ from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.description import describe
 from understudy.logs.models.rasch import fit_rasch
 from understudy.logs.reading import read_log
-from understudy.logs.simulate import RARE_PATHS, Classroom
+from understudy.logs.simulated.classroom import RARE_PATHS, Classroom
+from understudy.logs.simulated.vocabulary import DUOLINGO_SHAPE
 from understudy.logs.study import study
-from understudy.logs.vocabulary import DUOLINGO_SHAPE
 
 TABLES = tables_of("synthetic_logs")
 PRIVATE_METHODS = ("drop:0.5", "markov", "runs-dp:epsilon=8", "runs-dp:epsilon=2")

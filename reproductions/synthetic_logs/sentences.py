@@ -16,7 +16,7 @@ from reproductions.pages import tables_of, write_rows
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import IntArray, Interactions
-from understudy.logs.vocabulary import Course, VocabularyCourse, practise
+from understudy.logs.simulated.vocabulary import Course, VocabularyCourse, practise
 
 # A lesson per theme: who does what.
 THEMES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (

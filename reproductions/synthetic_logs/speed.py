@@ -16,7 +16,7 @@ from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
-from understudy.logs.vocabulary import DUOLINGO_SHAPE
+from understudy.logs.simulated.vocabulary import DUOLINGO_SHAPE
 
 STEPS = ("read", "fit", "sample", "write")
 COLUMNS = ("log", "method", "n_rows", "n_sampled", *STEPS, "waited", "load")

@@ -14,9 +14,9 @@ from reproductions.synthetic_logs.samples import Row, keep, keep_shares, measure
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
+from understudy.logs.simulated.vocabulary import DUOLINGO_SHAPE
 from understudy.logs.trial import Split, attacker_knowledge
 from understudy.logs.utility import Real
-from understudy.logs.vocabulary import DUOLINGO_SHAPE
 
 TABLES = tables_of("synthetic_logs")
 LOG = DATA / "assistments2009.csv.gz"

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from reproductions.pages import DATA
+from understudy.logs.declared.term import Term
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
-from understudy.logs.simulate import Classroom
-from understudy.logs.term import Term
+from understudy.logs.simulated.classroom import Classroom
 
 ASSISTMENTS, MOODLE, CLASSROOM = "ASSISTments 2017", "Moodle course", "simulated classroom"
 # Two of learners and two of rows.

@@ -17,8 +17,8 @@ _HOMES = {
     "understudy.core.privacy.spending": ("Spending",),
     "understudy.errors": ("DataError", "MissingError", "RefusedError", "UnderstudyError", "UsageError"),
     "understudy.logs.interactions": ("Interactions",),
-    "understudy.logs.columns": ("Declared",),
-    "understudy.logs.term": ("Term",),
+    "understudy.logs.declared.columns": ("Declared",),
+    "understudy.logs.declared.term": ("Term",),
     "understudy.logs.reading": ("read_log",),
     "understudy.logs.inspect": ("inspect",),
     "understudy.logs.audit": ("audit",),
@@ -32,7 +32,7 @@ _HOMES = {
     "understudy.logs.generators.runs_dp": ("RunsDP",),
     "understudy.logs.generators.conformance": ("check_generator",),
     "understudy.logs.attacks.plugins": ("check_attack",),
-    "understudy.logs.simulate": ("Classroom",),
+    "understudy.logs.simulated.classroom": ("Classroom",),
     "understudy.exams.responses": ("Responses",),
     "understudy.exams.formats.reading": ("read_responses",),
     "understudy.exams.simulate": ("Exam",),
@@ -72,7 +72,8 @@ if TYPE_CHECKING:
     from understudy.exams.simulate import Exam as Exam
     from understudy.logs.attacks.plugins import check_attack as check_attack
     from understudy.logs.audit import audit as audit
-    from understudy.logs.columns import Declared as Declared
+    from understudy.logs.declared.columns import Declared as Declared
+    from understudy.logs.declared.term import Term as Term
     from understudy.logs.generators.baselines import Drop as Drop
     from understudy.logs.generators.baselines import Markov as Markov
     from understudy.logs.generators.conformance import check_generator as check_generator
@@ -84,10 +85,9 @@ if TYPE_CHECKING:
     from understudy.logs.interactions import Interactions as Interactions
     from understudy.logs.reading import read_log as read_log
     from understudy.logs.release.bundle import release as release
-    from understudy.logs.simulate import Classroom as Classroom
+    from understudy.logs.simulated.classroom import Classroom as Classroom
     from understudy.logs.study import study as study
     from understudy.logs.synthesize import synthesize as synthesize
-    from understudy.logs.term import Term as Term
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.core.privacy.spending import Account, Spending
 from understudy.logs.reading import read_log
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.functional
 

@@ -8,6 +8,7 @@ import pytest
 from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import RefusedError, UsageError
+from understudy.logs.declared.term import Term
 from understudy.logs.expectation import (
     Goal,
     budget_split,
@@ -22,8 +23,7 @@ from understudy.logs.generators.baselines import Drop
 from understudy.logs.generators.forecast import ExpectedError, forecast, likeness
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.release.card import expected_errors
-from understudy.logs.simulate import Classroom
-from understudy.logs.term import Term
+from understudy.logs.simulated.classroom import Classroom
 
 
 def classroom(n_learners, n_actions):

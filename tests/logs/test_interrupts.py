@@ -20,7 +20,7 @@ from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.release import bundle
 from understudy.logs.release.assessment import assess
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.synthesize import synthesize
 
 pytest.importorskip("torch")

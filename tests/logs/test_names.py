@@ -10,7 +10,7 @@ from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED
 from understudy.logs.names import FoundNames
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.synthesize import synthesize
 
 

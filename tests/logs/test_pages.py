@@ -37,7 +37,7 @@ from understudy.logs.release.assessment import Assessment
 from understudy.logs.release.card import card_content
 from understudy.logs.release.card import card_page as card_page_of
 from understudy.logs.release.report import report_page
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.study_report import name_places, write_report
 from understudy.logs.trial import GroupFigures
 from understudy.logs.utility import METRICS

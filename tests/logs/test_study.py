@@ -13,7 +13,7 @@ from understudy.logs.audit import audit
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import Interactions, common_vocabulary, joined
 from understudy.logs.same_learners import check_different
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.study import StudyOptions, study
 from understudy.logs.trial import Split
 

@@ -15,7 +15,7 @@ from understudy.errors import DataError, RefusedError, UsageError
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.bundle import release
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.synthesize import synthesize
 
 

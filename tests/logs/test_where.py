@@ -10,11 +10,11 @@ from understudy.core.privacy.ledger import Ledger
 from understudy.core.privacy.noise import seeded_noise
 from understudy.core.privacy.spending import SpentError
 from understudy.errors import UsageError
-from understudy.logs.columns import Column, Declared, Kind
+from understudy.logs.declared.columns import Column, Declared, Kind
 from understudy.logs.generators.baselines import Drop, Markov
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.synthesize import synthesize
 from understudy.logs.where import Condition, Wanted, Where
 

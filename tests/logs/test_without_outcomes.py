@@ -16,7 +16,7 @@ from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.inspect import inspect
 from understudy.logs.reading import read_log
 from understudy.logs.release.bundle import release
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.study import StudyOptions, study
 from understudy.logs.utility import METRICS, Real, measure
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests.support.command import run, run_in_process
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 NAME = "canary-kestrel-7731"
 MAIL = "kestrel@birds.example"

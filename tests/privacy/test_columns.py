@@ -19,7 +19,7 @@ from tests.privacy.support.worst_pairs import (
     with_columns,
 )
 from understudy.core.privacy.noise import seeded_noise
-from understudy.logs.columns import OTHER, Column, Declared, Kind
+from understudy.logs.declared.columns import OTHER, Column, Declared, Kind
 from understudy.logs.generators.budget import VOCABULARY_SHARE, budget
 from understudy.logs.generators.details import detail_shares
 from understudy.logs.generators.found_columns import MOST_OWN

@@ -28,7 +28,7 @@ from understudy.logs.generators.private_sums import RESOLUTION, Total, WalkStati
 from understudy.logs.generators.registry import as_generator
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED, Interactions
-from understudy.logs.simulate import RARE_PATHS, Classroom
+from understudy.logs.simulated.classroom import RARE_PATHS, Classroom
 from understudy.logs.trial import Split, shadow_attack_on
 from understudy.logs.utility import Real, measure
 

@@ -17,7 +17,7 @@ from understudy.logs.generators.runs_dp import (
     jumps_seen,
 )
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 # The draws of a fit, in order: one for each statistic, but two for the norms.
 CHAIN = (

@@ -9,6 +9,7 @@ import pytest
 from tests.privacy.support.transcripts import costs, transcripts
 from tests.privacy.support.worst_pairs import random_timed_logs, released_log, timed_logs
 from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.declared.term import Term
 from understudy.logs.generators.budget import Spending, budget
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_times import (
@@ -22,8 +23,7 @@ from understudy.logs.generators.private_times import (
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import Interactions, joined
 from understudy.logs.models.sessions import Calendar
-from understudy.logs.simulate import Classroom
-from understudy.logs.term import Term
+from understudy.logs.simulated.classroom import Classroom
 
 # The draws of times, in order, after all others: one for each statistic, but two for days and four for norms.
 COUNTED = ("times gaps", "times session rows", "times hours", "times pauses")

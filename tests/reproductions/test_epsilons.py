@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reproductions import epsilons
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 
 def test_a_larger_epsilon_is_closer_to_the_log_and_shows_more_of_its_learners():

@@ -9,7 +9,7 @@ from reproductions.dp_rasch import page
 from reproductions.pages import PAGES, PAPERS, render
 from reproductions.synthetic_logs.page import attacks_table
 from understudy.errors import UsageError
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.study import StudyOptions, study
 
 pytestmark = pytest.mark.functional

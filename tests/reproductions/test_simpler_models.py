@@ -17,7 +17,7 @@ from reproductions.simpler_models import (
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.generators.budget import Spending, budget
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 
 def test_the_page_shows_what_was_measured():

@@ -31,7 +31,7 @@ class Verb:
 
 
 def _log(folder: Path) -> Path:
-    from understudy.logs.simulate import Classroom
+    from understudy.logs.simulated.classroom import Classroom
 
     log = Classroom(n_learners=40, n_actions=5).simulate(np.random.default_rng(3))
     log.to_polars("pupil-").write_csv(folder / "log.csv")

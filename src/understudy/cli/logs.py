@@ -22,8 +22,8 @@ from understudy.core.privacy.spending import Account
 from understudy.errors import DataError, UsageError
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
-from understudy.logs.columns import Declared
-from understudy.logs.companions import learners_beside
+from understudy.logs.declared.columns import Declared
+from understudy.logs.declared.companions import learners_beside
 from understudy.logs.expectation import Goal
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.inspect import Inspection

@@ -23,10 +23,10 @@ from understudy.errors import UsageError
 from understudy.exams.simulate import Exam, simulate_points
 from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
-from understudy.logs.simulate import RARE_PATHS, Classroom
-from understudy.logs.simulated_moodle import moodle_gradebook, moodle_report
-from understudy.logs.simulated_term import plan_of
-from understudy.logs.vocabulary import DUOLINGO_SHAPE, VocabularyCourse
+from understudy.logs.simulated.classroom import RARE_PATHS, Classroom
+from understudy.logs.simulated.moodle import moodle_gradebook, moodle_report
+from understudy.logs.simulated.term import plan_of
+from understudy.logs.simulated.vocabulary import DUOLINGO_SHAPE, VocabularyCourse
 
 app = command_group()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.logs.columns import OTHER, Column
+from understudy.logs.declared.columns import OTHER, Column
 from understudy.logs.interactions import IntArray, Interactions
 
 # Numbers and times are put in so many classes of equal width.

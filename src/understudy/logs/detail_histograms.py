@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.core.pages.charts import Drawing
 from understudy.core.pages.week_map import week_map
-from understudy.logs.columns import Column, Declared
+from understudy.logs.declared.columns import Column, Declared
 from understudy.logs.interactions import Interactions
 from understudy.logs.schedule import Schedule
 

@@ -22,10 +22,10 @@ from understudy.core.files.times import counts_from_a_start, has_mixed_zones, re
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
-from understudy.logs.column_cells import ReadColumn, one_per_learner, read_column
-from understudy.logs.columns import Column, Declared, Kind
+from understudy.logs.declared.cells import ReadColumn, one_per_learner, read_column
+from understudy.logs.declared.columns import Column, Declared, Kind
+from understudy.logs.declared.term import Term
 from understudy.logs.interactions import IntArray, Interactions, offsets_of
-from understudy.logs.term import Term
 
 
 def interactions_from_frame(

@@ -20,9 +20,9 @@ from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFI
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
-from understudy.logs.column_cells import check_declared
-from understudy.logs.columns import Column, Declared
-from understudy.logs.term import Term
+from understudy.logs.declared.cells import check_declared
+from understudy.logs.declared.columns import Column, Declared
+from understudy.logs.declared.term import Term
 
 if TYPE_CHECKING:
     import polars as pl

@@ -25,10 +25,10 @@ from understudy.core.files.tables import Table
 from understudy.core.files.times import unit_in_name
 from understudy.core.files.writing import check_new, write_text
 from understudy.core.options import settled
-from understudy.logs.columns import Kind
+from understudy.logs.declared.columns import Kind
+from understudy.logs.declared.term import RESOLUTIONS, SESSION_MINUTES
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import LogOptions, read_log, usual_resolution
-from understudy.logs.term import RESOLUTIONS, SESSION_MINUTES
 
 _KINDS = {"0 and 1": Kind.flag, WORDS: Kind.flag, "times": Kind.time, "numbers": Kind.number}
 # A text that is another one in more than this share of the rows is no category, and may hold anything.

@@ -21,18 +21,18 @@ from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.logs.columns import Declared, Kind
-from understudy.logs.companions import (
+from understudy.logs.declared.columns import Declared, Kind
+from understudy.logs.declared.companions import (
     learner_columns,
     note_learners,
     open_learners,
     read_results,
     with_results,
 )
+from understudy.logs.declared.plan_file import read_log_plan
+from understudy.logs.declared.term import Term, TermOptions
 from understudy.logs.frames import interactions_from_frame
 from understudy.logs.interactions import Interactions
-from understudy.logs.plan_file import read_log_plan
-from understudy.logs.term import Term, TermOptions
 
 # How finely formats write times, in seconds, where all of their files do it alike.
 _RESOLUTIONS = {"moodle": 60.0}

@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.logs.declared.term import SESSION_MINUTES
 from understudy.logs.interactions import IntArray, Interactions
-from understudy.logs.term import SESSION_MINUTES
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

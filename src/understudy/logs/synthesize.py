@@ -21,7 +21,7 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import RefusedError, UsageError
-from understudy.logs.companions import learners_file
+from understudy.logs.declared.companions import learners_file
 from understudy.logs.expectation import check_worth
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.core.files.words import counted
 from understudy.errors import UsageError
-from understudy.logs.columns import Column, Declared, Kind
+from understudy.logs.declared.columns import Column, Declared, Kind
 from understudy.logs.interactions import Interactions
 
 # What a cell without a value is called, unless a category has that name.

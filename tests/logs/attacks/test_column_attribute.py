@@ -13,7 +13,7 @@ from understudy.logs.attacks.column_attribute import (
     guess_cells,
     strongest_attribute,
 )
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.oracle
 

@@ -18,7 +18,7 @@ from understudy.logs.attacks.statistics import KINDS, N_BANDS
 from understudy.logs.attacks.timing import TimingTable
 from understudy.logs.audit import audit, train_shadow_attack
 from understudy.logs.generators.baselines import Drop
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.oracle
 

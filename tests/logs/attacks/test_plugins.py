@@ -9,7 +9,7 @@ from understudy.logs.attacks import scores as scores_module
 from understudy.logs.attacks.plugins import check_attack, scores_of
 from understudy.logs.attacks.steps import transition_scores
 from understudy.logs.audit import audit
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.study import StudyOptions, study
 
 

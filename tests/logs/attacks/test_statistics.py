@@ -9,7 +9,7 @@ from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.shadow import joint_linear_scores
 from understudy.logs.attacks.statistics import LogStatistics
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.oracle
 

@@ -10,7 +10,7 @@ from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.transcript import white_box
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.markov_dp import MarkovDP
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.oracle
 

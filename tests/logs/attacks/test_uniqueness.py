@@ -9,7 +9,7 @@ from understudy.logs.attacks import uniqueness as module
 from understudy.logs.attacks.uniqueness import MOST_POINTS, uniqueness
 from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.oracle
 

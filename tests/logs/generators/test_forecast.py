@@ -6,7 +6,7 @@ import pytest
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.generators.forecast import USES, forecast, needed_epsilon, needed_learners
 from understudy.logs.generators.runs_dp import RunsDP
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.utility import Comparison, Real, action_tv, transition_tv, wrmse_centred
 
 MEASURES = {"shares": action_tv, "difficulties": wrmse_centred, "steps": transition_tv}

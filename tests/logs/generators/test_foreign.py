@@ -11,7 +11,7 @@ import pytest
 from understudy.errors import DataError, UsageError
 from understudy.logs.generators import registry
 from understudy.logs.generators.registry import generator_names, parse_generator
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 MINE = """
 import numpy as np

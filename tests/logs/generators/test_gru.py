@@ -8,7 +8,7 @@ from understudy.logs.generators.conformance import example_log
 from understudy.logs.generators.gru import Gru
 from understudy.logs.generators.registry import parse_generator
 from understudy.logs.models.rasch import fit_rasch
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 pytest.importorskip("torch")
 

@@ -11,7 +11,7 @@ from understudy.logs.generators.conformance import example_log
 from understudy.logs.generators.gru_dp import BATCH, GruDP
 from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.study import StudyOptions, study
 from understudy.logs.synthesize import synthesize
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from understudy.core.privacy.noise import seeded_noise
-from understudy.logs.columns import Column, Declared, Kind
+from understudy.logs.declared.columns import Column, Declared, Kind
 from understudy.logs.expectation import expected_of
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.budget import Exact
@@ -16,7 +16,7 @@ from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_columns import cells, relation, sizes
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import totals
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 VALUES = ("a", "b", "c")
 

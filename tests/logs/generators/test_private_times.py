@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import ks_2samp
 
 from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.declared.term import Term
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.budget import Exact
 from understudy.logs.generators.details import detail_shares
@@ -23,8 +24,7 @@ from understudy.logs.interactions import Interactions
 from understudy.logs.models.sessions import Calendar, Timeline
 from understudy.logs.models.time_laws import N_SPANS, gap_laws, hour_law, session_laws, span_class, span_laws
 from understudy.logs.models.times import N_OCTAVES, N_PERSISTENCES, N_SESSION_CLASSES, SESSION_SHARES
-from understudy.logs.simulate import Classroom
-from understudy.logs.term import Term
+from understudy.logs.simulated.classroom import Classroom
 
 TERM = Term(date(2024, 9, 2), date(2024, 12, 8))
 

@@ -18,7 +18,7 @@ from understudy.logs.generators.runs_dp import (
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.models.cells import N_PRACTICE, new_jumps, practice_cells, practice_table
 from understudy.logs.models.runs import RunStates
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.utility import Real, measure
 
 

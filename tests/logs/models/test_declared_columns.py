@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import DataError
-from understudy.logs.columns import Column, Declared, Kind
+from understudy.logs.declared.columns import Column, Declared, Kind
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.declared_columns import (
     N_RATE_CLASSES,

@@ -9,6 +9,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import chisquare
 
+from understudy.logs.declared.term import Term
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.sessions import DAY, SECOND, Calendar, Timeline, step_kinds
 from understudy.logs.models.times import (
@@ -24,7 +25,6 @@ from understudy.logs.models.times import (
     persistence,
     session_class,
 )
-from understudy.logs.term import Term
 
 pytestmark = pytest.mark.oracle
 

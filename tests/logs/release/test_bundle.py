@@ -20,7 +20,7 @@ from understudy.logs.interactions import Interactions
 from understudy.logs.release import bundle as bundle_module
 from understudy.logs.release.assessment import assess
 from understudy.logs.release.bundle import ReleaseOptions, refuse_risk, release
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.synthesize import synthesize
 from understudy.logs.trial import attacker_knowledge
 

@@ -23,7 +23,7 @@ from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED, Interactions, common_vocabulary, offsets_of
 from understudy.logs.release.bundle import release
 from understudy.logs.release.card import expected_errors
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.trial import Split
 from understudy.logs.utility import METRICS
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from understudy.logs.columns import Column, Declared, Kind
-from understudy.logs.simulate import Classroom
+from understudy.logs.declared.columns import Column, Declared, Kind
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.utility import Real, measure
 from understudy.logs.utility.columns import column_distances, pair_distances
 

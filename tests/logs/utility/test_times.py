@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.utility import Real, measure
 from understudy.logs.utility.times import TIME_METRICS
 

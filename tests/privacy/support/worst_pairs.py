@@ -32,13 +32,13 @@ from understudy.exams.plan import plan
 from understudy.exams.responses import Points, Responses
 from understudy.keystrokes.digraph_statistics import Declaration, Release, release_statistics
 from understudy.keystrokes.keystrokes import Keystrokes
-from understudy.logs.columns import Column, Declared, Kind
+from understudy.logs.declared.columns import Column, Declared, Kind
+from understudy.logs.declared.term import Term
 from understudy.logs.generators.budget import budget
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import RESOLUTION
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED, Interactions
-from understudy.logs.term import Term
 
 Pair = list[Any]
 

@@ -6,7 +6,7 @@ import pytest
 
 from reproductions.head_to_head.flat_table import COLUMNS, END, START, domain, flatten, walk
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 LOG = Interactions.from_sequences([[0, 0, 1], [1]], [[0, 1, 1], [0]], actions=["a", "b"])
 

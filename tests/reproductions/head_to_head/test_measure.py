@@ -13,7 +13,7 @@ from reproductions.head_to_head.methods import NOTHING, PEERS, Method, sources_o
 from reproductions.head_to_head.trials import run, try_method
 from reproductions.pages import rows_of, write_rows
 from understudy.errors import DataError, MissingError
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 COPY = ("-c", "import shutil, sys; shutil.copy(*sys.argv[1:])", "{train}", "{out}")
 NOWHERE = Environment("nowhere", ("no-such-package",))

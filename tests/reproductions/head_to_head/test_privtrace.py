@@ -15,7 +15,7 @@ from reproductions.head_to_head.privtrace import (
     second_order_states,
 )
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.oracle
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from reproductions.synthetic_logs import group
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 SMALL = Classroom(n_learners=150, n_actions=10, shortest=10)
 

@@ -7,7 +7,7 @@ from scipy.stats import norm
 from understudy.core.attacks.estimate import auc_with_error
 from understudy.logs.generators.gru import Gru
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 torch = pytest.importorskip("torch")
 

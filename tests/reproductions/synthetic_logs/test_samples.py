@@ -7,7 +7,7 @@ from reproductions.pages import rows_of
 from reproductions.synthetic_logs.figures import ability_histogram, plan
 from reproductions.synthetic_logs.samples import keep, keep_shares, measure_halves, real_half
 from reproductions.synthetic_logs.speed import COLUMNS, timed
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.trial import Split
 
 LOG = Classroom(n_learners=80, n_actions=8).simulate(np.random.default_rng(2)).declare()

@@ -14,7 +14,7 @@ from reproductions.synthetic_logs.sentences import (
     written,
 )
 from understudy.logs.interactions import Interactions
-from understudy.logs.vocabulary import Course
+from understudy.logs.simulated.vocabulary import Course
 
 
 def most_words(reader, codes):

@@ -26,7 +26,7 @@ from understudy.logs.attacks.attribute import (
     judged_guesses,
 )
 from understudy.logs.column_codes import ColumnCodes, column_named, shared_columns
-from understudy.logs.columns import Column, Kind
+from understudy.logs.declared.columns import Column, Kind
 from understudy.logs.interactions import IntArray, Interactions
 
 Floats = NDArray[np.float64]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.errors import DataError
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 Floats = NDArray[np.float64]
 Attack = Callable[[Knowledge, Interactions], Any]

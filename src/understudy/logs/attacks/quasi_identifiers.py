@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from understudy.logs.attacks.fingerprints import FingerprintTables, Occurrences, mixed
 from understudy.logs.column_codes import ColumnCodes, column_named, length_classes, success_classes
-from understudy.logs.columns import Column
+from understudy.logs.declared.columns import Column
 from understudy.logs.interactions import IntArray, Interactions
 
 Floats = NDArray[np.float64]

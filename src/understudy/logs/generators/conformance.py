@@ -19,7 +19,7 @@ from understudy.errors import UsageError
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import as_generator
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulate import Classroom
+from understudy.logs.simulated.classroom import Classroom
 
 _COLUMNS = ("action", "outcome", "offsets")
 

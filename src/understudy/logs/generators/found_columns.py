@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from understudy.core.names import natural_order
-from understudy.logs.columns import OTHER, Column, Declared, Kind
+from understudy.logs.declared.columns import OTHER, Column, Declared, Kind
 from understudy.logs.generators.budget import Noisy, Spending, vocabulary_threshold
 from understudy.logs.generators.private_columns import statistic_of
 from understudy.logs.generators.private_sums import shared_codes

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.logs.columns import Column, Declared
+from understudy.logs.declared.columns import Column, Declared
 from understudy.logs.generators.budget import LONG_STANDS_OUT, Noisy, Spending, choose_norm
 from understudy.logs.generators.private_sums import Total, clip_factors, clipped_counts, counted_pairs, one_of
 from understudy.logs.interactions import IntArray, Interactions

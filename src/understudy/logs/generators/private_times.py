@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from understudy.logs.declared.term import Term
 from understudy.logs.generators.budget import Noisy, Spending, choose_norm
 from understudy.logs.generators.private_sums import (
     RESOLUTION,
@@ -53,7 +54,6 @@ from understudy.logs.models.times import (
     persistence,
     session_class,
 )
-from understudy.logs.term import Term
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.fft import dct
 
 from understudy.errors import DataError
-from understudy.logs.columns import Column, Declared, Kind
+from understudy.logs.declared.columns import Column, Declared, Kind
 from understudy.logs.interactions import IntArray, Interactions, totals
 from understudy.logs.models.denoising import to_simplex
 

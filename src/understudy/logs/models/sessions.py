@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from understudy.logs.declared.term import Term
 from understudy.logs.interactions import IntArray, Interactions, totals
-from understudy.logs.term import Term
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from understudy.logs.declared.term import Term
 from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.models.sessions import (
     DAY,
@@ -24,7 +25,6 @@ from understudy.logs.models.sessions import (
     Timeline,
     step_kinds,
 )
-from understudy.logs.term import Term
 
 Floats = NDArray[np.float64]
 

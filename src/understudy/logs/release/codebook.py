@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from understudy.core.files.times import counts_from_a_start
-from understudy.logs.columns import OTHER, Column, Kind
+from understudy.logs.declared.columns import OTHER, Column, Kind
+from understudy.logs.declared.term import RESOLUTIONS
 from understudy.logs.interactions import Interactions
-from understudy.logs.term import RESOLUTIONS
 
 FIELDS = ("column", "type", "meaning", "values", "file", "unit")
 _TYPES = {Kind.category: "category", Kind.flag: "yes/no", Kind.number: "number", Kind.time: "time"}

@@ -13,7 +13,7 @@ from understudy.logs.column_codes import (
     shared_columns,
     success_classes,
 )
-from understudy.logs.columns import Column
+from understudy.logs.declared.columns import Column
 from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.utility.comparison import Comparison, Metric, kolmogorov_smirnov, total_variation
 

@@ -15,9 +15,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from understudy.logs.columns import Column, Declared, Kind
+from understudy.logs.declared.columns import Column, Declared, Kind
+from understudy.logs.declared.term import SESSION_MINUTES, Term
 from understudy.logs.interactions import Interactions
-from understudy.logs.term import SESSION_MINUTES, Term
 
 Floats = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from understudy.core.events.reading import read_events
 from understudy.core.files.columns import Columns
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
-from understudy.logs.column_cells import ReadColumn, read_column
-from understudy.logs.columns import Column, Declared
+from understudy.logs.declared.cells import ReadColumn, read_column
+from understudy.logs.declared.columns import Column, Declared
 
 
 def open_learners(path: Path | str) -> LearnerTable:

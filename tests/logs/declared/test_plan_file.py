@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.logs.columns import Declared, Kind
+from understudy.logs.declared.columns import Declared, Kind
+from understudy.logs.declared.term import Term
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
-from understudy.logs.term import Term
 
 LOG = """user,skill,correct,start,hint,school,score,secret
 ann,x,1,2024-09-02 10:05:00,1,primary,3.4,q

@@ -8,8 +8,8 @@ import pytest
 
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
-from understudy.logs.simulate import Classroom
-from understudy.logs.simulated_term import plan_of
+from understudy.logs.simulated.classroom import Classroom
+from understudy.logs.simulated.term import plan_of
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from understudy.core.files.times import read_each_time, unit_in_name
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
-from understudy.logs.columns import OTHER, Column, Declared, Kind
+from understudy.logs.declared.columns import OTHER, Column, Declared, Kind
 
 # Columns of a synthetic file that have a role there.
 RESERVED = ("learner", "action", "outcome", "time")

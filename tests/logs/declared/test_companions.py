@@ -23,7 +23,7 @@ from tests.support.workbook import workbook
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.logs.companions import learners_beside, learners_file
+from understudy.logs.declared.companions import learners_beside, learners_file
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from understudy.logs.description import describe
-from understudy.logs.vocabulary import VocabularyCourse, practise
+from understudy.logs.simulated.vocabulary import VocabularyCourse, practise
 
 SMALL = VocabularyCourse(
     n_learners=60, n_actions=50, median_length=40.0, shortest=6, longest=200, n_new=5, n_sentences=7

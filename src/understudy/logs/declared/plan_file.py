@@ -27,8 +27,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from understudy.core.files.documents import ContractError, checked, contract, parse_toml
 from understudy.errors import DataError
-from understudy.logs.column_cells import check_declared
-from understudy.logs.columns import Declared, Kind
+from understudy.logs.declared.cells import check_declared
+from understudy.logs.declared.columns import Declared, Kind
 
 Options = TypeVar("Options")
 

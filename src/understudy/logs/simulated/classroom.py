@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulated_term import with_term
+from understudy.logs.simulated.term import with_term
 
 TOPICS = (
     "fractions",

@@ -6,8 +6,8 @@ import pytest
 from understudy.core.files.times import DateOrder
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
-from understudy.logs.simulate import Classroom
-from understudy.logs.simulated_moodle import moodle_gradebook, moodle_report
+from understudy.logs.simulated.classroom import Classroom
+from understudy.logs.simulated.moodle import moodle_gradebook, moodle_report
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from understudy.logs.interactions import IntArray, Interactions, offsets_of
-from understudy.logs.simulate import SCHOOLS
+from understudy.logs.simulated.classroom import SCHOOLS
 
 
 @dataclass(frozen=True)
