@@ -110,20 +110,29 @@ class Schedule:
 
     @cached_property
     def step_kind(self) -> IntArray:
-        """How each row was come to: from the same action (0) or another, after failure or success where it is known.
-
-        The first row of a learner has a kind as well, which means nothing.
-        """
-        log = self._log
-        other = np.zeros(log.n_rows, dtype=np.int64)
-        other[1:] = log.action[1:] != log.action[:-1]
-        if log.outcome is None:
-            return other
-        before = np.zeros(log.n_rows, dtype=np.int64)
-        before[1:] = log.outcome[:-1]
-        return 2 * other + before
+        """The kind of the step to each row."""
+        return step_kinds(self._log)
 
     @property
     def n_step_kinds(self) -> int:
         """How many kinds of steps there are."""
-        return 2 if self._log.outcome is None else 4
+        return n_step_kinds(self._log)
+
+
+def step_kinds(log: Interactions) -> IntArray:
+    """The kind of the step to each row: to the same action (0) or another, and after which outcome, if there are any.
+
+    The first row of a learner has a kind as well, which means nothing.
+    """
+    other = np.zeros(log.n_rows, dtype=np.int64)
+    other[1:] = log.action[1:] != log.action[:-1]
+    if log.outcome is None:
+        return other
+    before = np.zeros(log.n_rows, dtype=np.int64)
+    before[1:] = log.outcome[:-1]
+    return 2 * other + before
+
+
+def n_step_kinds(log: Interactions) -> int:
+    """How many kinds there are."""
+    return 2 if log.outcome is None else 4

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 from understudy.logs.declared.term import Term
 from understudy.logs.interactions import Interactions
-from understudy.logs.models.sessions import DAY, SECOND, Calendar, Timeline, step_kinds
+from understudy.logs.models.sessions import DAY, SECOND, Calendar, Timeline
 from understudy.logs.models.times import (
     N_OCTAVES,
     N_PERSISTENCES,
@@ -25,6 +25,7 @@ from understudy.logs.models.times import (
     persistence,
     session_class,
 )
+from understudy.logs.schedule import step_kinds
 
 pytestmark = pytest.mark.oracle
 

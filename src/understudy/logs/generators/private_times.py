@@ -30,12 +30,9 @@ from understudy.logs.generators.private_sums import (
 from understudy.logs.interactions import IntArray, Interactions, totals
 from understudy.logs.models.denoising import shrunk_shares
 from understudy.logs.models.sessions import (
-    HOURS_OF_WEEK,
     Calendar,
     Timeline,
     microseconds,
-    n_step_kinds,
-    step_kinds,
 )
 from understudy.logs.models.time_laws import (
     N_SPANS,
@@ -54,6 +51,7 @@ from understudy.logs.models.times import (
     persistence,
     session_class,
 )
+from understudy.logs.schedule import HOURS_OF_WEEK, n_step_kinds, step_kinds
 
 Floats = NDArray[np.float64]
 

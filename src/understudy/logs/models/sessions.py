@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from understudy.logs.declared.term import Term
 from understudy.logs.interactions import IntArray, Interactions, totals
+from understudy.logs.schedule import HOURS_OF_WEEK
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
 DAY = 24 * HOUR
-HOURS_OF_WEEK = 7 * 24
 # Days are counted from 1970-01-01, a Thursday; weeks begin on Monday.
 _EPOCH, _EPOCH_WEEKDAY = date(1970, 1, 1), 3
 # Up to so many days starts and stops are counted by day, beyond by week.
@@ -183,25 +183,6 @@ def microseconds(log: Interactions) -> NDArray[np.int64]:
     assert log.time is not None
     whole: NDArray[np.int64] = log.time.astype("datetime64[us]").astype(np.int64)
     return whole
-
-
-def step_kinds(log: Interactions) -> IntArray:
-    """The kind of the step to each row: to the same action (0) or another, and after which outcome, if there are any.
-
-    The first row of a learner has a kind as well, which means nothing.
-    """
-    other = np.zeros(log.n_rows, dtype=np.int64)
-    other[1:] = log.action[1:] != log.action[:-1]
-    if log.outcome is None:
-        return other
-    before = np.zeros(log.n_rows, dtype=np.int64)
-    before[1:] = log.outcome[:-1]
-    return 2 * other + before
-
-
-def n_step_kinds(log: Interactions) -> int:
-    """How many kinds there are."""
-    return 2 if log.outcome is None else 4
 
 
 @njit(cache=True, nogil=True)

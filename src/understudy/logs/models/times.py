@@ -20,11 +20,10 @@ from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.models.sessions import (
     DAY,
     HOUR,
-    HOURS_OF_WEEK,
     Calendar,
     Timeline,
-    step_kinds,
 )
+from understudy.logs.schedule import HOURS_OF_WEEK, step_kinds
 
 Floats = NDArray[np.float64]
 
