@@ -150,7 +150,7 @@ def draft_plan(
         found.columns,
         found.identifiers,
         found.free_texts,
-        log.time is not None,
+        log.time is not None and options.time is None,
         place,
     )
     if place is not None:
@@ -232,7 +232,8 @@ def _text(log: Interactions, options: LogOptions, found: _Columns, path: Path, f
     ]
     if times := _times(log, found):
         usual = {seconds: word for word, seconds in RESOLUTIONS.items()}[usual_resolution(origin.format)]
-        lines += ["", _TIMES, *(f"# time = {_quoted(name)}" for name in times), "", "# [log.term]"]
+        mark = "" if options.time is not None else "# "
+        lines += ["", _TIMES, *(f"{mark}time = {_quoted(name)}" for name in times), "", "# [log.term]"]
         lines += ["# first = 2024-09-01", "# last = 2025-02-28"]
         lines += [f"# resolution = {_quoted(usual)} # {', '.join(RESOLUTIONS)}, or a number of seconds"]
         lines += [f"# session_minutes = {SESSION_MINUTES:g}"]

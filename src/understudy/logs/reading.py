@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import polars as pl
+
 from understudy.core.events.event_table import EventTable, ReadOptions, RowOptions
 from understudy.core.events.further_columns import further
 from understudy.core.events.reading import formats, read_events
@@ -163,6 +165,8 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     if wanted.withdrawn is not None and not events.n_withdrawn:
         raise wanted.withdrawn.removes_nobody(events.columns["learner"])
     _note_what_is_left_out(events, term, options)
+    if term is not None and term.declared:
+        _note_times_outside(events, term)
     log = _interactions(events, in_log, term, options)
     read = [] if rows is None else learner_columns(rows, in_table, events.everyone, options.rows())
     events.notes += [*log.origin.notes, *(note for column in read for note in column.notes)]
@@ -267,6 +271,16 @@ def _require_columns(events: EventTable, declared: Sequence[Declared]) -> None:
             code="no-declared-column",
             settings=("plan", "learners"),
             column=missing[0],
+        )
+
+
+def _note_times_outside(events: EventTable, term: Term) -> None:
+    """Say how many rows lie outside the declared days: generators move their times to the ends of the term."""
+    day = events.frame["time"].cast(pl.Date)
+    if n_outside := int((~day.is_between(term.first, term.last)).sum()):
+        events.notes.append(
+            f"Outside the declared term: {counted(n_outside, 'row')}. Their times count as those of its first or last "
+            "day."
         )
 
 

@@ -64,10 +64,10 @@ def test_what_is_no_time_is_null_and_changes_no_other_cell(value, options):
 
 
 def test_a_declared_unit_is_not_corrected_by_the_data():
-    """Numbers that look like milliseconds since 1970 are seconds if that is declared, since a start if that is."""
+    """Milliseconds since 1970 are no seconds, whatever the start: beyond 2100 there is no time, and no other unit."""
     cells = pl.Series(["1717156805", "5", "1717156805000"])
     times = read_each_time(cells, since_start=True).cast(pl.Int64).to_list()
-    assert times == [1_717_156_805_000_000, 5_000_000, 1_717_156_805_000_000_000]
+    assert times == [1_717_156_805_000_000, 5_000_000, None]
 
 
 @pytest.mark.parametrize(

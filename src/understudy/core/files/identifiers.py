@@ -56,7 +56,16 @@ _BY_NAME: dict[str, tuple[str, ...]] = {
     "student number": (
         *("studentnumber", "studentno", "matric", "matricno", "matricnumber", "matriculation"),
         *("matriculationnumber", "enrollmentnumber", "enrolmentnumber", "registrationnumber", "rollnumber"),
-        *("idnumber", "ssn", "socialsecuritynumber", "nationalid", "passportnumber"),
+        *(
+            "idnumber",
+            "idnummer",
+            "numérodidentification",
+            "númerodeid",
+            "ssn",
+            "socialsecuritynumber",
+            "nationalid",
+            "passportnumber",
+        ),
         *("matrikel", "matrikelnr", "matrikelnummer", "martikelnummer", "ausweisnummer"),
         *("numeroetudiant", "numéroétudiant", "ine", "nir", "matricula", "matrícula", "expediente"),
         *("numerodeestudiante", "dni", "nif", "matricola"),

@@ -80,10 +80,10 @@ def read_each_time(
     """The time in each cell, by that cell alone: null where it holds none.
 
     The rule is fixed, so that no row decides how another one is read: a number counts `unit` from 1970, and
-    lies between 1973 and 2100 unless times may count from another start (`since_start`); a text is ISO 8601,
-    with or without an offset from UTC; a date with the month in words; a date in numbers, by points as
-    day.month.year unless another `order` is declared, by other marks only if one is. A date without a year is the
-    first such day from `first_day` on, if that is given.
+    lies between 1973 and 2100, or before if times may count from another start (`since_start`); a text is
+    ISO 8601, with or without an offset from UTC; a date with the month in words; a date in numbers, by points
+    as day.month.year unless another `order` is declared, by other marks only if one is. A date without a year is
+    the first such day from `first_day` on, if that is given.
     """
     if isinstance(values.dtype, pl.Datetime | pl.Date):
         return values.cast(pl.Datetime("us"))
@@ -92,9 +92,10 @@ def read_each_time(
     number = text.cast(pl.Float64, strict=False)
     whole = text.cast(pl.Int64, strict=False)
     seconds = number * (UNITS[unit] / 1e9)
-    counted = number.is_finite() & (seconds.abs() < 2**43)
+    # Beyond 2100 the unit is another one, whatever the start.
+    counted = number.is_finite() & (seconds.abs() <= _LAST_EPOCH_SECOND)
     if not since_start:
-        counted &= seconds.is_between(FIRST_EPOCH_SECOND, _LAST_EPOCH_SECOND)
+        counted &= seconds >= FIRST_EPOCH_SECOND
     # Whole numbers stay exact; fractions are exact to the microsecond.
     exact = whole * (UNITS[unit] // 1000) if UNITS[unit] >= 1000 else whole // 1000
     ticks = pl.select(
