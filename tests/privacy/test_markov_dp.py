@@ -14,6 +14,7 @@ from tests.privacy.support.transcripts import Recording, costs, transcripts
 from tests.privacy.support.worst_pairs import logs, own_name_chance, random_logs, released_log
 from understudy.core.privacy.composition import Cost, default_delta, total_epsilon
 from understudy.core.privacy.noise import os_noise, seeded_noise
+from understudy.core.privacy.spending import SpentError
 from understudy.logs.generators.budget import (
     MOST_CELLS,
     SHARES,
@@ -132,9 +133,9 @@ def test_what_the_accounting_does_not_cover_is_refused():
     few, many = (Total(np.zeros(n, dtype=np.int64), 2.0**30, 1.0) for n in (1, MOST_CELLS))
     spending = Spending(1.0, noise, vocabulary=False)
     spending.spend("rows", few)
-    with pytest.raises(ValueError, match="does not cover"):
+    with pytest.raises(SpentError, match="does not cover"):
         spending.spend("jumps", many)
-    with pytest.raises(ValueError, match="does not cover"):
+    with pytest.raises(SpentError, match="does not cover"):
         Spending(1.0, noise, vocabulary=False).spend("rows", Total(few.values, 1.0, 1.0))
 
 

@@ -88,7 +88,7 @@ def test_other_learners_are_read_alike(tmp_path, name, set_aside):
     def read(path):
         log = read_log(path, set_aside=set_aside, skip_incomplete=set_aside, single_rows=True, **options)
         assert log.outcome is None
-        assert log.origin.guesses == ()
+        assert bool(log.origin.guesses) == ("lines" in name)
         rows = list(zip([log.actions[code] for code in log.action], map(str, log.time), strict=True))
         return [tuple(rows[a:b]) for a, b in zip(log.offsets[:-1], log.offsets[1:], strict=True)]
 

@@ -64,7 +64,24 @@ class Condition:
                     f"column '{self.column}' cannot be '{self.value}': it has {', '.join(map(repr, found.names))}."
                 )
         else:
-            self._number(found)
+            self._check_bounds(found, self._number(found))
+
+    def _check_bounds(self, found: Declared, value: float) -> None:
+        """Refuse what lies beyond declared bounds; those that are to be found are not known before a fit."""
+        if found.low is None or found.high is None:
+            return
+        possible = {
+            "=": found.low <= value <= found.high,
+            ">=": value <= found.high,
+            ">": value < found.high,
+            "<=": value >= found.low,
+            "<": value > found.low,
+        }
+        if not possible.get(self.sign, True):
+            raise _bad(
+                f"column '{self.column}' cannot be {self.sign} {self.value}: it lies between {found.low:g} and "
+                f"{found.high:g}."
+            )
 
     def matches(self, column: Column) -> NDArray[np.bool_]:
         """Which learners fulfil it; a missing cell fulfils nothing but being missing."""

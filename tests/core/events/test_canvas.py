@@ -156,7 +156,9 @@ def test_web_logs_in_each_format(tmp_path, shape):
     path = tmp_path / name
     path.write_bytes(content)
     log = read_log(path)
-    assert (log.origin.format, log.origin.guesses) == ("canvas-web-logs", ())
+    assert log.origin.format == "canvas-web-logs"
+    # Which fields records have is seen in the first of them; a table says it for all.
+    assert bool(log.origin.guesses) == (shape == "lines")
     assert rows_of(log) == REQUESTS
     assert log.n_learners == 2
     assert "1 rows that Canvas deleted were dropped." in log.origin.notes

@@ -101,7 +101,7 @@ def whole_files() -> Files:
     ]
     tracking = [
         {
-            "username": f"{CANARY} name",
+            "username": f"{CANARY} {row[0]}",
             "ip": CANARY,
             "event_type": "problem_check",
             "event": json.dumps({"problem_id": f"i4x://o/c/problem/{row[1]}", "success": "correct"}),

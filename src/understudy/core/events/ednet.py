@@ -38,7 +38,7 @@ def _learners(folder: Folder) -> list[Path]:
 
 def read_ednet(folder: Folder, options: ReadOptions) -> EventTable:
     """One row per answer; the action is the question's tags, or the question where there is no table of questions."""
-    frame, lines = _answers(folder)
+    frame, lines, learners = _answers(folder)
     defaults = Columns("learner", "question_id", "correct", "timestamp")
     if questions := folder.named(_QUESTIONS):
         known = folder.columns(questions, "questions", "question_id", "correct_answer", "tags")
@@ -52,6 +52,8 @@ def read_ednet(folder: Folder, options: ReadOptions) -> EventTable:
     table = FrameTable(folder.name, tuple(frame.columns), frame, lines, place="line of all files together,")
     events = read_log_columns(table, options, defaults, [plain(name) for name in frame.columns])
     events.time_unit = "ms"
+    # Whose file is empty is a learner as well.
+    events.place_learners(learners)
     if events.columns["action"] == "tags":
         events.drop(pl.col("action").is_null(), "of questions without a tag")
         if options.skills == "keep":
@@ -61,8 +63,8 @@ def read_ednet(folder: Folder, options: ReadOptions) -> EventTable:
     return events
 
 
-def _answers(folder: Folder) -> tuple[pl.DataFrame, pl.Series]:
-    """The answers of all learners, and the number of each row when the files are put one behind the other."""
+def _answers(folder: Folder) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
+    """The answers of all learners, the number of each row in all files together, and the learners."""
     files = _learners(folder)
     if not files:
         raise DataError(
@@ -89,7 +91,7 @@ def _answers(folder: Folder) -> tuple[pl.DataFrame, pl.Series]:
     frame = frame.with_columns(pl.all().str.strip_chars()).with_columns(
         learners.gather(owner).alias("learner")
     )
-    return frame, pl.int_range(1, frame.height + 1, eager=True)
+    return frame, pl.int_range(1, frame.height + 1, eager=True), learners
 
 
 def _body(file: Path, where: str) -> bytes:

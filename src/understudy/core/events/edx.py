@@ -21,6 +21,7 @@ from understudy.core.files.json_records import Record, load_lines, number_of, te
 from understudy.core.files.outcomes import PassMark, as_percentage
 from understudy.core.files.source import Text, keeping_values_inside
 from understudy.core.files.words import counted
+from understudy.errors import DataError
 
 _SCHEMA = {
     "user_id": pl.String,
@@ -84,7 +85,7 @@ def read_edx(text: Text, options: ReadOptions) -> EventTable:
     ):
         frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
         names = frame["username"].drop_nulls().unique()
-    frame = _with_learners(frame)
+    frame = _with_learners(frame, text.name)
     columns = dict(_COLUMNS)
     if options.verbs:
         target = pl.concat_str("verb", pl.lit(" "), "target")
@@ -104,17 +105,24 @@ def read_edx(text: Text, options: ReadOptions) -> EventTable:
     return events
 
 
-def _with_learners(frame: pl.DataFrame) -> pl.DataFrame:
+def _with_learners(frame: pl.DataFrame, file: str) -> pl.DataFrame:
     """The rows with their learner: the user's number, or the user name where none of that user's rows has a number.
 
     Some events of a user have the name alone. Names are unique on a platform, so a number that stands with the same
-    name elsewhere is of the same person: only their own rows decide.
+    name elsewhere is of the same person: only their own rows decide. A file that says otherwise is refused.
     """
     numbers = (
         frame.drop_nulls(["username", "user_id"])
         .select("username", pl.col("user_id").alias("number"))
-        .unique("username", keep="first", maintain_order=True)
+        .unique()
     )
+    if numbers["username"].n_unique() < numbers.height or numbers["number"].n_unique() < numbers.height:
+        raise DataError(
+            f"{file}: a user name stands with several numbers, or a number with several names, so that it is not "
+            "known whose rows are whose.",
+            hint="check the export: each user of edX has one name and one number.",
+            code="names-and-numbers",
+        )
     joined = frame.join(numbers, on="username", how="left", maintain_order="left")
     learner = pl.coalesce("user_id", "number", "username")
     return joined.with_columns(learner.alias("learner"), pl.col("username").alias("alias")).drop(

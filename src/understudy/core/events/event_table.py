@@ -187,6 +187,13 @@ class EventTable:
         """The tidied events of a table, with all that its reader noted and guessed; `extra` columns have no role."""
         columns = {role: table.names[position] for role, position in positions.items()}
         declared = further_positions(table.names, options.further, table.file)
+        if positions.get("learner") in declared.values():
+            raise DataError(
+                f"{table.file}: the column that names the learner is declared as one to be told.",
+                hint="take it out of the plan: learners in synthetic data have numbers of their own.",
+                code="learner-declared",
+                settings=("plan",),
+            )
         frame = table.read({**positions, **extra, **declared})
         events = cls(table.file, frame, columns, list(table.notes), table.place, guesses=table.guesses)
         read = {*positions.values(), *extra.values(), *declared.values()}
@@ -239,6 +246,14 @@ class EventTable:
         self.guesses += others.guesses
         self.withdrawn = pl.concat([self.withdrawn, others.withdrawn]).unique()
         self.n_withdrawn, self.n_absent = len(self.withdrawn), min(self.n_absent, others.n_absent)
+
+    def place_learners(self, names: pl.Series) -> None:
+        """Give everybody a place who is known without a row, as by the name of an empty file."""
+        more = pl.DataFrame({"learner": names.filter(~names.is_in(self.withdrawn.implode()))})
+        self._everyone = pl.concat([self._everyone, more], how="diagonal").unique(
+            "learner", keep="first", maintain_order=True
+        )
+        self.learners = pl.concat([self.learners, names]).unique()
 
     def keep_learners(self, names: pl.Series) -> None:
         """Leave out everybody else."""

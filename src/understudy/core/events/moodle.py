@@ -103,7 +103,7 @@ def moodle_records(text: Text) -> FrameTable:
     names = _names(rows[0], text.name)
     kind = type(rows[0])
     for number, row in enumerate(rows, start=1):
-        if type(row) is not kind or (kind is list and len(row) != len(names)):
+        if type(row) is not kind or len(row) != len(names) or (kind is dict and row.keys() != rows[0].keys()):
             raise DataError(
                 f"{text.name}: record {number} has another form than the first one.",
                 hint="export the log again, with the same columns throughout.",

@@ -20,10 +20,11 @@ VOIDED = "http://adlnet.gov/expapi/verbs/voided"
 
 
 class Voiding:
-    """Which statements others take back, found while the statements go by.
+    """Which statements are taken back, found while the statements go by.
 
     A voiding statement (xAPI 2.3.2) may come before or after the one that it names. It is nobody's
-    activity itself, and cannot be voided.
+    activity itself, and cannot be voided. Who may void is for the platform to decide: it is taken for an act of its
+    custodian, whoever the actor is.
     """
 
     def __init__(self) -> None:
@@ -135,7 +136,6 @@ def read_xapi(text: Text, options: ReadOptions) -> EventTable:
         f"{text.name}: a name or an id is not valid text.", hint="export the statements again, as UTF-8."
     ):
         frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
-        frame = frame.filter(~pl.col("line").is_in(voiding.voided()))
         called = NamedPeople("actor.name", "name", pl.Series(sorted(people.names), dtype=pl.String))
     rows_under_way = frame.with_columns(pl.lit("x").alias("action"))
     events = EventTable(text.name, rows_under_way, dict(_COLUMNS), list(text.notes), place, instants=True)
@@ -143,6 +143,8 @@ def read_xapi(text: Text, options: ReadOptions) -> EventTable:
     events.identifiers += people.identifiers()
     events.people.append(called)
     events.tidy(options)
+    # Whoever took back all of their statements keeps a place among the learners.
+    events.frame = events.frame.filter(~pl.col("line").is_in(voiding.voided()))
     events.drop(pl.col("learner").is_null(), "(statements) without the id of a single actor")
     events.drop(pl.col("object").is_null(), "(statements) without an object's id")
     events.keep_graded(options, "statements")

@@ -206,7 +206,11 @@ def nested_records(text: Text, always: Mapping[str, Sequence[str]]) -> FrameTabl
         for part, of_part in fields.items()
         for name in of_part
     )
-    return FrameTable(text.name, names, cells, numbers, text.notes, place=place)
+    guess = Guess(
+        "from the first records which fields all of them have",
+        hint="take the same tables as csv or Parquet, whose columns are the same for all.",
+    )
+    return FrameTable(text.name, names, cells, numbers, text.notes, place=place, guesses=(guess,))
 
 
 def _nested_one_by_one(

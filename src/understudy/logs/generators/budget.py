@@ -20,6 +20,7 @@ from understudy.core.privacy.composition import analytic_rho, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise, os_noise
+from understudy.core.privacy.spending import SpentError
 from understudy.logs.generators.private_sums import RESOLUTION, USUAL_LONGEST, Total
 from understudy.logs.interactions import IntArray
 
@@ -122,7 +123,11 @@ class Spending:
         for number, total in enumerate(totals):
             self._n_cells += total.values.size
             if self._n_cells > MOST_CELLS or total.sensitivity / sqrt(2.0 * rho) < LEAST_SIGMA:
-                raise ValueError("the accounting does not cover so many cells or so fine a noise")
+                # How many candidates there are for names that are found is known to nobody: the charge stays.
+                raise SpentError(
+                    "the accounting does not cover so many cells or so fine a noise.",
+                    hint="declare names and categories, or use a smaller epsilon.",
+                )
             noisy = gaussian(total.values, sensitivity=total.sensitivity, rho=rho, noise=self._noise)
             sigma = total.step * (total.sensitivity / sqrt(2.0 * rho))
             released.append(Noisy(noisy.astype(np.float64) * total.step, sigma))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct
 
+from understudy.core.privacy.spending import SpentError
 from understudy.errors import DataError
 from understudy.logs.declared.columns import Column, Declared, Kind
 from understudy.logs.interactions import IntArray, Interactions, totals
@@ -71,7 +72,9 @@ class Coding:
         """The smallest multiple of the step and how many there are."""
         first, last = np.ceil(self._low / self.step - 1e-9), np.floor(self._high / self.step + 1e-9)
         if not max(abs(first), abs(last)) < 2**53:
-            raise DataError(
+            # Bounds that were found come from noisy counts: then the charge stays.
+            kind = SpentError if self.declared.found else DataError
+            raise kind(
                 f"column '{self.declared.name}' is declared with a step that is too small for its bounds.",
                 hint="declare a larger step, or none.",
                 code="bad-declaration",
