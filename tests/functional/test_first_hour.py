@@ -162,7 +162,8 @@ def test_6_a_file_without_a_header(desk):
     cells = lambda n, who, what, well, at: (who, what, str(int(well)))  # noqa: E731
     desk.has("log.csv", csv("", cells).lstrip())
     seen = desk.types("understudy inspect log.csv", code=3)
-    assert "the first line seems to hold data: write the columns' names above it" in seen
+    assert "the first line looks like a row, not like names" in seen
+    assert "else the first line has to hold the columns' names (--no-header" in seen
     assert "Run next" not in seen
 
 

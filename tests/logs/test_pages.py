@@ -27,6 +27,7 @@ from understudy.core.privacy.risk import RiskLimit, worst_case
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.expectation import expectation_figure
+from understudy.logs.generators.details import Details
 from understudy.logs.generators.forecast import ExpectedError, forecast, success_points
 from understudy.logs.histograms import _whole_ticks, histograms
 from understudy.logs.inspect import inspect
@@ -93,7 +94,7 @@ def content_of(
     text: str = "plain",
     accept_risk: str = "",
 ) -> dict[str, Any]:
-    generator: Any = SimpleNamespace(keeps_rows=keeps_rows, guarantee_=guarantee)
+    generator: Any = SimpleNamespace(keeps_rows=keeps_rows, guarantee_=guarantee, details_=Details())
     provenance = {
         "card": "0123456789abcdef",
         "method": "markov",

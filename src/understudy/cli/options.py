@@ -119,7 +119,8 @@ def _option(name: str, kind: Any, taken: set[str]) -> Any:
         return kind
     text = next((one for one in more if isinstance(one, str)), "")
     names = OPTION_NAMES.get(name, ("--" + name.replace("_", "-"),) if bare is bool else ())
-    names = tuple(option for option in names if option not in taken)
+    others = taken - {"--" + name.replace("_", "-")}
+    names = tuple(option for option in names if option not in others)
     kinds = {*typing.get_args(bare)} - {type(None)}
     if str in kinds and len(kinds) > 1:
         # The options value takes a text as people type it, whatever else it takes.

@@ -20,7 +20,6 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from understudy.cli.terminal import option_of
-from understudy.core.files.writing import check_new, write_text
 from understudy.errors import DataError, UsageError
 
 # A seed would undo part of the randomness, and belongs in no file that others sign.
@@ -93,6 +92,8 @@ def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
 
 def draft(plan: Path, command: str, settings: Mapping[str, Any], *options: Any) -> None:
     """Write a plan: the settings given, and those of the options values that are not the usual ones."""
+    from understudy.core.files.writing import check_new, write_text
+
     check_new(plan)
     lines = [f"# Run it: understudy {command} --plan {plan.name}", f"[{command}]"]
     for name, value in settings.items():

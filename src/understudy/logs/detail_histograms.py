@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Bin = dict[str, Any]
 Logs = Mapping[str, Interactions]
 
-# Bins of the time since the row before, in seconds, and what a reader calls their upper ends.
+# Bins of the time since the row before, by what a reader calls them: their upper ends in seconds.
 _GAPS = {
     "1 s": 1.0,
     "5 s": 5.0,
@@ -35,6 +35,7 @@ _GAPS = {
     "1 week": 7 * 86400.0,
 }
 LONGER = "longer"
+_TO = "–"
 # Weeks of a term that are shown; what is later counts as the last.
 MOST_WEEKS = 60
 # Bins of a number between its bounds.
@@ -63,7 +64,7 @@ def _hours(schedules: Mapping[str, Schedule]) -> list[Bin]:
 
 def _gaps(schedules: Mapping[str, Schedule]) -> list[Bin]:
     edges = np.array(list(_GAPS.values()))
-    labels = [*(f"≤ {label}" for label in _GAPS), LONGER]
+    labels = [*_GAPS, LONGER]
     counts = {
         name: np.bincount(np.searchsorted(edges, schedule.gap[~schedule.first]), minlength=len(labels))
         for name, schedule in schedules.items()
@@ -115,7 +116,7 @@ def _values(declared: Declared, columns: Mapping[str, Column]) -> list[Bin]:
     else:
         low, high = _bounds(declared, columns)
         edges = np.linspace(low, high, N_BINS + 1)
-        labels = [f"{a:.3g}–{b:.3g}" for a, b in pairwise(edges)]
+        labels = [_TO.join((f"{a:.3g}", f"{b:.3g}")) for a, b in pairwise(edges)]
         codes = {
             name: np.where(
                 np.isnan(column.cells),

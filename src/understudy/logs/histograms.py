@@ -99,7 +99,9 @@ def comparison_figure(found: Histograms) -> Panels:
         success = _lines(found["success"], "attempt at an action", "share that succeed")
         drawings["Success by attempt"] = success
     if "hours" in found:
-        drawings["Time between rows"] = _bars(found["gaps"], "time since the row before", "share of rows")
+        drawings["Time between rows"] = _bars(
+            found["gaps"], "time since the row before, up to", "share of rows"
+        )
         drawings["Learners still active"] = _lines(found["active"], "week", "share of learners")
     for name, bins in found.items():
         if name.startswith(COLUMN):

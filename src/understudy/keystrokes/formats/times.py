@@ -14,11 +14,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.core.files import times as cells
 from understudy.core.files.source import keeping_values_inside
-from understudy.core.files.times import UNITS, has_mixed_zones, read_each_time, states_instant, unit_in_name
+from understudy.core.files.times import has_mixed_zones, read_each_time, states_instant
 from understudy.errors import DataError, UsageError
 
 WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+# Keys are not counted in days.
+UNITS = {name: cells.UNITS[name] for name in WORDS}
 # Today is 1.7e9 in seconds, a thousand times as much in each finer unit: these years never meet.
 FIRST, LAST = 946_684_800, 4_102_444_800  # 2000 and 2100, seconds since 1970
 # The usual time from key to key, in seconds: factors of a thousand, so one unit fits.
@@ -47,6 +50,12 @@ class TimeColumn:
             code="unreadable-times",
             settings=settings,
         )
+
+
+def unit_in_name(name: str) -> str | None:
+    """The unit of keys that a column's name states, as in time_ms."""
+    unit = cells.unit_in_name(name)
+    return unit if unit in UNITS else None
 
 
 def check_unit(unit: str | None) -> str | None:

@@ -79,11 +79,12 @@ class ExpectedError:
     unknowing: float
     told_noise: float | None = None
     """The noise of rows whose action is named, where others are pooled: that these are pooled is true, and no noise."""
+    most: float = 1.0
 
     @property
     def expected(self) -> float:
-        """Of a release like this one."""
-        return sqrt(self.noise**2 + self.chance**2)
+        """Of a release like this one; no share is further off than wholly."""
+        return min(sqrt(self.noise**2 + self.chance**2), self.most)
 
     @property
     def low(self) -> float:
@@ -199,6 +200,7 @@ def forecast(
         sqrt(_drawn(noise, UNKNOWN_DIFFICULTIES) ** 2 + 0.02**2),
         _drawn(0.7 * sqrt(n_actions / (0.2 * n_rows)), UNKNOWN_DIFFICULTIES),
         UNKNOWN_DIFFICULTIES,
+        most=inf,
     )
 
     # Noise of a jump beside the jumps from an action; steps also go wrong as shares do.
