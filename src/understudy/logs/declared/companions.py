@@ -82,9 +82,8 @@ def note_learners(rows: EventTable, events: EventTable, *, active_only: bool) ->
         )
     notes = [f"{rows.file}: {counted(n_common, 'learner')} of the table and of the log."]
     if n_idle := rows.frame.height - n_common:
-        notes.append(
-            f"{rows.file}: {counted(n_idle, 'learner')} without a row in the log, who count as well."
-        )
+        kept = "left out" if active_only else "who count as well"
+        notes.append(f"{rows.file}: {counted(n_idle, 'learner')} without a row in the log, {kept}.")
     if n_absent := len(of_log) - n_common:
         notes.append(f"{rows.file}: {counted(n_absent, 'learner')} of the log not in the table: empty cells.")
     return [*rows.notes, *notes]
