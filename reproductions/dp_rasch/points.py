@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from understudy.core.privacy.noise import seeded_noise
-from understudy.exams.discrimination_mechanism import discrimination_measurement
 from understudy.exams.estimators.noisy_discriminations import estimate_discriminations
 from understudy.exams.estimators.noisy_points import estimate_from_points
 from understudy.exams.estimators.partial_credit import half_points
-from understudy.exams.points_mechanism import choose_points_measurement
+from understudy.exams.mechanisms.discrimination import discrimination_measurement
+from understudy.exams.mechanisms.points import choose_points_measurement
 from understudy.exams.responses import Points, Responses
 
 Floats = NDArray[np.float64]

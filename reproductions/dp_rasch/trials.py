@@ -18,10 +18,10 @@ from understudy.exams.difficulties import DifficultiesOptions
 from understudy.exams.estimators.joint import PENALTY, PRINTED_PENALTY, estimate_ability, fit_joint
 from understudy.exams.estimators.noisy_totals import estimate_difficulties
 from understudy.exams.estimators.published import objective, statistics
+from understudy.exams.mechanisms.totals import NoisyAgreement, NoisyTotals
 from understudy.exams.plan import plan
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam, Sitting
-from understudy.exams.totals_mechanism import NoisyAgreement, NoisyTotals
 
 Floats = NDArray[np.float64]
 Measures = dict[str, float]

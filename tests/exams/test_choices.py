@@ -13,10 +13,10 @@ from understudy.errors import UsageError
 from understudy.exams.ability import ability
 from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties
 from understudy.exams.forecast import precision
+from understudy.exams.mechanisms.totals import NoisyTotals, below_guess
 from understudy.exams.plan import plan, plan_for
 from understudy.exams.responses import Points, Responses
 from understudy.exams.student_page import page
-from understudy.exams.totals_mechanism import NoisyTotals, below_guess
 
 # Half of the items are chosen from four answers, half are written.
 GUESSES = (0.25, 0.0) * 10

@@ -18,7 +18,7 @@ from understudy.errors import DataError, UsageError
 from understudy.exams.ability import ability
 from understudy.exams.difficulties import difficulties
 from understudy.exams.formats.reading import read_responses
-from understudy.exams.points_mechanism import choose_points_measurement, share_totals
+from understudy.exams.mechanisms.points import choose_points_measurement, share_totals
 from understudy.exams.posterior import abilities, grid_of
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Points, Responses

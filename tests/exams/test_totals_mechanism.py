@@ -7,9 +7,7 @@ import pytest
 
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.errors import UsageError
-from understudy.exams.responses import Responses
-from understudy.exams.simulate import Exam
-from understudy.exams.totals_mechanism import (
+from understudy.exams.mechanisms.totals import (
     choose_measurement,
     cube,
     gaussian_right,
@@ -19,6 +17,8 @@ from understudy.exams.totals_mechanism import (
     noise_variance,
     predicted_variance,
 )
+from understudy.exams.responses import Responses
+from understudy.exams.simulate import Exam
 
 MECHANISMS = (
     cube(5, 1.0),

@@ -7,13 +7,13 @@ import pytest
 
 from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.core.privacy.noise_moments import cube_variance
-from understudy.exams import discrimination_mechanism
 from understudy.exams.difficulties import DifficultiesOptions as Request
 from understudy.exams.difficulties import fit_difficulties
-from understudy.exams.discrimination_mechanism import discrimination_measurement, goes_with_rest
+from understudy.exams.mechanisms import discrimination as discrimination_mechanism
+from understudy.exams.mechanisms.discrimination import discrimination_measurement, goes_with_rest
+from understudy.exams.mechanisms.totals import whole_sums
 from understudy.exams.plan import plan
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import whole_sums
 
 REST = (np.arange(45).reshape(15, 3) * 5 % 7 % 2).astype(np.int8)
 ROWS = np.array(list(itertools.product((0, 1), repeat=3)), dtype=np.int8)

@@ -8,7 +8,7 @@ import pytest
 from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.core.privacy.noise_moments import cube_variance
 from understudy.exams.compare import CompareOptions, fit_comparison
-from understudy.exams.group_mechanism import choose_group_measurement, group_cells
+from understudy.exams.mechanisms.group import choose_group_measurement, group_cells
 from understudy.exams.responses import Responses
 
 N_ITEMS = 3

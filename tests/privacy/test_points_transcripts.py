@@ -7,11 +7,11 @@ import pytest
 
 from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.core.privacy.noise_moments import cube_variance
-from understudy.exams import points_mechanism
 from understudy.exams.difficulties import DifficultiesOptions as Request
 from understudy.exams.difficulties import fit_difficulties
+from understudy.exams.mechanisms import points as points_mechanism
+from understudy.exams.mechanisms.points import choose_points_measurement
 from understudy.exams.plan import plan
-from understudy.exams.points_mechanism import choose_points_measurement
 from understudy.exams.responses import Points, Responses
 
 POINTS = (Points(1), Points(2), Points(3, 0.5))

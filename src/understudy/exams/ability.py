@@ -22,10 +22,10 @@ from understudy.errors import UsageError
 from understudy.exams.estimators.joint import PENALTY, estimate_ability
 from understudy.exams.formats.own_answers import Answers, read_answers
 from understudy.exams.formats.own_points import read_points
+from understudy.exams.mechanisms.totals import Missing
 from understudy.exams.posterior import PASS_MARK, Abilities, abilities, at_least, matched, n_needed, usable
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import Missing
 
 # How an ability is found from answers and difficulties.
 Estimate = Literal["posterior", "published"]

@@ -28,7 +28,7 @@ from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import UsageError
 from understudy.exams.estimation import LEAST_EPSILON, MOST_EPSILON, PRIVATE, Estimation
 from understudy.exams.estimators.group_differences import LEVEL, Differences, group_differences
-from understudy.exams.group_mechanism import GroupMeasurement, NoisyGroups, choose_group_measurement
+from understudy.exams.mechanisms.group import GroupMeasurement, NoisyGroups, choose_group_measurement
 from understudy.exams.plan import MOST_ITEMS, plan_for
 from understudy.exams.responses import Responses
 

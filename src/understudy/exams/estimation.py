@@ -16,9 +16,9 @@ from understudy.exams.estimators.choice import check_public
 from understudy.exams.estimators.joint import PENALTY, PRINTED_PENALTY
 from understudy.exams.estimators.noisy_totals import Prior
 from understudy.exams.formats.reading import read_responses
+from understudy.exams.mechanisms.totals import Missing
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import Missing
 
 PRIVATE = ("knorm", "gaussian")
 PUBLISHED = ("objective", "statistics")

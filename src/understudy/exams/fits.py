@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 
 from understudy.core.privacy.noise import Noise
 from understudy.errors import DataError
-from understudy.exams.discrimination_mechanism import (
-    DiscriminationMeasurement,
-)
 from understudy.exams.estimation import Estimation
 from understudy.exams.estimators.chances import Answering, mean_chances
 from understudy.exams.estimators.choice import choose_spread
@@ -27,14 +24,17 @@ from understudy.exams.estimators.noisy_totals import Prior, estimate_difficultie
 from understudy.exams.estimators.partial_credit import fit_partial_credit
 from understudy.exams.estimators.penalised import Penalty, penalised_fit, settle_penalty
 from understudy.exams.estimators.reused_items import Reused, with_reused_items
-from understudy.exams.plan import DifficultiesPlan
-from understudy.exams.points_mechanism import PointsMeasurement
-from understudy.exams.released_file import Ability
-from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import (
+from understudy.exams.mechanisms.discrimination import (
+    DiscriminationMeasurement,
+)
+from understudy.exams.mechanisms.points import PointsMeasurement
+from understudy.exams.mechanisms.totals import (
     NoisyTotals,
     below_guess,
 )
+from understudy.exams.plan import DifficultiesPlan
+from understudy.exams.released_file import Ability
+from understudy.exams.responses import Responses
 
 Floats = NDArray[np.float64]
 

@@ -25,9 +25,9 @@ from understudy.exams.agreement import expected_agreement, fewest_answers
 from understudy.exams.estimation import PRIVATE, Estimation
 from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve
 from understudy.exams.estimators.noisy_totals import estimate_difficulties
+from understudy.exams.mechanisms.totals import NoisyTotals, predicted_variance
 from understudy.exams.plan import DifficultiesPlan, plan
 from understudy.exams.ranking import distinguished
-from understudy.exams.totals_mechanism import NoisyTotals, predicted_variance
 
 Floats = NDArray[np.float64]
 

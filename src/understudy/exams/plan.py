@@ -8,21 +8,21 @@ from understudy.core.files.words import counted
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
-from understudy.exams.discrimination_mechanism import (
+from understudy.exams.estimation import NOT_PRIVATE, PRIVATE, PUBLISHED, WITH_POINTS, Estimation
+from understudy.exams.estimators.choice import PENALTIES, SPREADS, check_choice
+from understudy.exams.estimators.published import CHOICE_REASON, REASONS
+from understudy.exams.mechanisms.discrimination import (
     MOST_ERROR,
     DiscriminationMeasurement,
     discrimination_measurement,
 )
-from understudy.exams.estimation import NOT_PRIVATE, PRIVATE, PUBLISHED, WITH_POINTS, Estimation
-from understudy.exams.estimators.choice import PENALTIES, SPREADS, check_choice
-from understudy.exams.estimators.published import CHOICE_REASON, REASONS
-from understudy.exams.points_mechanism import PointsMeasurement, choose_points_measurement
-from understudy.exams.responses import Points, Responses
-from understudy.exams.totals_mechanism import (
+from understudy.exams.mechanisms.points import PointsMeasurement, choose_points_measurement
+from understudy.exams.mechanisms.totals import (
     Measurement,
     Missing,
     choose_measurement,
 )
+from understudy.exams.responses import Points, Responses
 
 NO_EPSILON = "no epsilon was given: the difficulties are fitted without any noise"
 

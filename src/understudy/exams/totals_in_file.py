@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.files.documents import ContractError, checked, contract
-from understudy.exams.totals_mechanism import NoisyTotals
+from understudy.exams.mechanisms.totals import NoisyTotals
 
 Floats = NDArray[np.float64]
 

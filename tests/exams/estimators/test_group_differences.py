@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from understudy.core.privacy.noise import seeded_noise
 from understudy.exams.estimators.group_differences import group_differences
-from understudy.exams.group_mechanism import choose_group_measurement
+from understudy.exams.mechanisms.group import choose_group_measurement
 from understudy.exams.responses import Responses
 
 

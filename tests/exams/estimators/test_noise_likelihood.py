@@ -15,7 +15,7 @@ from understudy.exams.estimators.noise_likelihood import (
     answers_log_likelihood,
     log_likelihood,
 )
-from understudy.exams.totals_mechanism import NoisyTotals, cube, hexagon, laplace_right_and_wrong
+from understudy.exams.mechanisms.totals import NoisyTotals, cube, hexagon, laplace_right_and_wrong
 
 pytestmark = pytest.mark.oracle
 

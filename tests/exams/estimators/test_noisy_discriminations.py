@@ -5,10 +5,10 @@ import pytest
 from scipy.special import expit
 
 from understudy.core.privacy.noise import seeded_noise
-from understudy.exams.discrimination_mechanism import discrimination_measurement, goes_with_rest
 from understudy.exams.estimators import noisy_discriminations
 from understudy.exams.estimators.noisy_discriminations import estimate_discriminations
 from understudy.exams.estimators.partial_credit import fit_partial_credit
+from understudy.exams.mechanisms.discrimination import discrimination_measurement, goes_with_rest
 from understudy.exams.responses import Responses
 
 

@@ -12,7 +12,7 @@ from understudy.core.privacy.noise import seeded_noise
 from understudy.exams.estimators.noisy_points import estimate_from_points, shape_credits
 from understudy.exams.estimators.noisy_totals import Prior
 from understudy.exams.estimators.partial_credit import fit_partial_credit, half_points
-from understudy.exams.points_mechanism import NoisyPoints, choose_points_measurement
+from understudy.exams.mechanisms.points import NoisyPoints, choose_points_measurement
 from understudy.exams.responses import Points, Responses
 
 

@@ -14,8 +14,8 @@ from understudy.core.privacy.noise_moments import cube_radius_weights
 from understudy.exams.agreement import expected_agreement
 from understudy.exams.estimators.chances import Answering, chance_curve
 from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
+from understudy.exams.mechanisms.totals import NoisyAgreement, NoisyTotals, choose_measurement, cube
 from understudy.exams.simulate import Exam
-from understudy.exams.totals_mechanism import NoisyAgreement, NoisyTotals, choose_measurement, cube
 
 pytestmark = pytest.mark.oracle
 

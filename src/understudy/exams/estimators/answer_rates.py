@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expit, logsumexp
 
 from understudy.exams.estimators.noise_likelihood import answers_log_likelihood
-from understudy.exams.totals_mechanism import NoisyTotals
+from understudy.exams.mechanisms.totals import NoisyTotals
 
 Floats = NDArray[np.float64]
 

@@ -20,8 +20,8 @@ from understudy.core.privacy.noise import Noise
 from understudy.errors import DataError
 from understudy.exams.estimators.joint import estimate_ability
 from understudy.exams.estimators.noisy_totals import estimate_difficulties
+from understudy.exams.mechanisms.totals import Missing, cube, hexagon
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import Missing, cube, hexagon
 
 Floats = NDArray[np.float64]
 # The difficulties of some learners with a candidate; the generator is for methods that draw from one.

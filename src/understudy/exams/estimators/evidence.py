@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve
-from understudy.exams.totals_mechanism import noise_variance
+from understudy.exams.mechanisms.totals import noise_variance
 
 Floats = NDArray[np.float64]
 

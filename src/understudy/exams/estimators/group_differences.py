@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, ndtr
 
 from understudy.exams.agreement import expected_agreement
-from understudy.exams.group_mechanism import NoisyGroups
+from understudy.exams.mechanisms.group import NoisyGroups
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from understudy.exams.mechanisms.totals import NoisyTotals
 from understudy.exams.noise_law import laplace_scale
-from understudy.exams.totals_mechanism import NoisyTotals
 
 Floats = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, logsumexp
 
-from understudy.exams.discrimination_mechanism import GAIN, NoisyPairs
 from understudy.exams.estimators.noisy_totals import Prior
+from understudy.exams.mechanisms.discrimination import GAIN, NoisyPairs
 
 Floats = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from scipy.special import expit, gammaln, logit, logsumexp
 from understudy.exams.estimators.credits import log_chances
 from understudy.exams.estimators.noisy_totals import Prior
 from understudy.exams.estimators.partial_credit import half_points
-from understudy.exams.points_mechanism import NoisyPoints
+from understudy.exams.mechanisms.points import NoisyPoints
 from understudy.exams.responses import Points
 
 Floats = NDArray[np.float64]

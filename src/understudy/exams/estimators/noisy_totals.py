@@ -32,7 +32,7 @@ from understudy.exams.agreement import expected_agreement
 from understudy.exams.estimators.answer_rates import NumbersOfAnswers
 from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve, difficulties_at
 from understudy.exams.estimators.noise_likelihood import agreement_log_likelihood, log_likelihood
-from understudy.exams.totals_mechanism import NoisyTotals
+from understudy.exams.mechanisms.totals import NoisyTotals
 
 Floats = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""How far a private release will be off, before anything is spent: one forecast for `--explain`, gates and cards.
+"""How far a private release will be off, before anything is spent: one forecast for explanations, gates and cards.
 
 From four numbers: learners, actions, rows per learner, epsilon. The words for it (close, fair, rough, mostly noise) are
 here as well, so that no two pages can differ. It follows the budget of `runs-dp` (noise of each sum,

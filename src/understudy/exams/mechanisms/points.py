@@ -3,7 +3,7 @@
 A learner adds to each item the share of its points that they have, a number in [0, 1], and to two more sums a number
 in [0, 1] each: how far their answers agree (`agreement.py`, with shares for right and wrong), and how often they have a
 part of the points rather than all or none. One learner replaced moves each sum by at most 1, and so each sum rounded
-down, which is what gets noise. So all that is proved for totals of right answers (`totals_mechanism.py`) holds.
+down, which is what gets noise. So all that is proved for totals of right answers (`totals.py`) holds.
 
 A histogram of points per item would tell more, but one learner moves two cells of each item, and there are as many
 times more cells as an item has steps: its noise is that many times larger.
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
+from understudy.exams.mechanisms.totals import Measurement, cube, gaussian_right, whole_sums
 from understudy.exams.responses import Points, Responses
-from understudy.exams.totals_mechanism import Measurement, cube, gaussian_right, whole_sums
 
 Floats = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.exams.agreement import Agreement
+from understudy.exams.mechanisms.totals import IntArray, Measurement, cube, gaussian_cells
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import IntArray, Measurement, cube, gaussian_cells
 
 Floats = NDArray[np.float64]
 

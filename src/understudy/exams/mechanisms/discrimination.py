@@ -4,7 +4,7 @@ Totals of right answers do not show how well an item distinguishes learners. Wha
 have more of the other items right. With y = 1 for right and -1 for wrong, and t the mean of y over all other items,
 times `GAIN` and clipped to [-1, 1], a learner adds (1 + y t) / 2 to a second total of each item: a number in [0, 1].
 One learner replaced moves each total by at most 1, and so the total rounded down, which is what gets noise. So all
-that is proved for totals of right answers (`totals_mechanism.py`) holds, for twice as many items.
+that is proved for totals of right answers (`totals.py`) holds, for twice as many items.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
+from understudy.exams.mechanisms.totals import Measurement, cube, gaussian_right, whole_sums
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import Measurement, cube, gaussian_right, whole_sums
 
 Floats = NDArray[np.float64]
 

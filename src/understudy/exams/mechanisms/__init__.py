@@ -1,0 +1,1 @@
+"""What an exam releases with noise: totals, points, groups compared, discriminations."""
