@@ -104,7 +104,8 @@ TIMES = {  # in the order of rows: b late, a late, b early, a early, c
 
 @pytest.mark.parametrize("kind", TIMES)
 def test_rows_are_sorted_by_time_within_learners(kind):
-    log = Interactions.from_frame(frame(time=TIMES[kind]), time="time")
+    unit = "ms" if kind == "milliseconds" else None
+    log = Interactions.from_frame(frame(time=TIMES[kind]), time="time", time_unit=unit)
     assert rows_of(log) == [[("2", 0), ("10", 1)], [("10", 1), ("2", 0)], [("1", 1)]]
     assert log.time.dtype == np.dtype("datetime64[us]")
     for a, b in zip(log.offsets[:-1], log.offsets[1:], strict=True):
