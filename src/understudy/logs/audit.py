@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, chance_level, judge
+from understudy.core.attacks.subsequences import MatchingWork
 from understudy.core.engine.tasks import n_cores, run_tasks
 from understudy.core.pages.charts import Look, Point, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
@@ -80,10 +81,14 @@ def train_shadow_attack(
 
 
 def membership_scores(
-    knowledge: Knowledge, synthetic: Interactions, shadow: ShadowAttack | None, workers: int = 1
+    knowledge: Knowledge,
+    synthetic: Interactions,
+    shadow: ShadowAttack | None,
+    workers: int = 1,
+    work: MatchingWork | None = None,
 ) -> dict[str, Floats]:
     """The scores of all learners by all membership attacks; who was a member plays no part."""
-    scores = scores_without_refits(knowledge, synthetic, workers)
+    scores = scores_without_refits(knowledge, synthetic, workers, work)
     if shadow is None:
         scores["joint-linear"] = joint_linear_scores(knowledge, synthetic)
     else:
@@ -146,6 +151,7 @@ class Audit:
     """One for each declared column that all of the logs have."""
     utility: dict[str, float]
     strange_share: float
+    matching: MatchingWork
     notes: tuple[str, ...] = ()
     """What to look at before the figures are believed."""
 
@@ -164,6 +170,7 @@ class Audit:
             "column_attributes": [estimate.to_json() for estimate in self.column_attributes],
             "utility": self.utility,
             "rows_with_unknown_actions": self.strange_share,
+            "matching": self.matching.to_json(),
             "notes": list(self.notes),
             "left_out": "pairwise, shadow and stacked (they refit the generator, which files cannot do)",
         }
@@ -216,7 +223,8 @@ def audit(
     population = _told_by(synthetic, joined(members, outsiders))
     member = np.arange(population.n_learners) < members.n_learners
     knowledge = Knowledge(population, members.n_learners)
-    scores = membership_scores(knowledge, synthetic, None, workers=n_cores())
+    matching = MatchingWork()
+    scores = membership_scores(knowledge, synthetic, None, n_cores(), matching)
     return Audit(
         risk=judged_risk(knowledge, member, scores, rng),
         chance=judged_chance(knowledge, member, scores, rng),
@@ -224,6 +232,7 @@ def audit(
         column_attributes=tuple(column_attribute_attacks(members, outsiders, synthetic, rng)),
         utility=measure(Real(members, outsiders), synthetic),
         strange_share=strange_share,
+        matching=matching,
         notes=tuple(notes),
     )
 

@@ -11,7 +11,7 @@ import pytest
 from understudy.core.attacks.estimate import auc_with_error
 from understudy.logs.attacks.fingerprints import PRIOR, RARE, Fingerprints, mixed
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.attacks.quasi_identifiers import ColumnTable
+from understudy.logs.attacks.quasi_identifiers import QuasiIdentifiers
 from understudy.logs.attacks.scores import detail_scores, scores_without_refits
 from understudy.logs.attacks.shadow import cheap_scores, joint_linear_scores
 from understudy.logs.attacks.statistics import KINDS, N_BANDS
@@ -118,7 +118,7 @@ def test_timing_is_what_loops_find(log, released):
 
 
 def test_columns_are_what_loops_find(log, released):
-    found = ColumnTable(log).scores(released)["columns"]
+    found = QuasiIdentifiers(log).scores(released)["columns"]
     np.testing.assert_allclose(found, plain_matches(column_marks(log), column_marks(released)), atol=1e-9)
 
 

@@ -1,21 +1,30 @@
-"""Subsequence matching against pylcs, a dynamic programme, and a slow reading of the definitions."""
+"""Subsequence matching against all pairs by rapidfuzz, pylcs, and a slow reading of the definitions."""
 
 import math
 
 import numpy as np
 import pylcs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import LCSseq
+from scipy.special import gammaln
 
+from understudy.core.attacks import subsequences
+from understudy.core.attacks.subsequences import MatchingWork, Sequences, best_contained, largest_common
+from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.attacks import subsequence
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.subsequence import (
     NO_MATCH,
+    OWN_POWER,
     SURPRISE_SHARE,
-    common_lengths,
     outcome_scores,
     subsequence_scores,
 )
+from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions
+from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.oracle
 
@@ -45,40 +54,106 @@ def drawn(rng, alphabet, n=12, longest=25):
     return [rng.choice(alphabet, rng.integers(0, longest)).tolist() for _ in range(n)]
 
 
-def strings(sequences):
-    log = Interactions.from_sequences(sequences)
-    return subsequence.as_strings(log.action, log.offsets)
+def packed(sequences, n_codes):
+    offsets = np.cumsum([0, *map(len, sequences)])
+    return Sequences(
+        np.array([code for each in sequences for code in each], dtype=np.int64), offsets, n_codes
+    )
+
+
+def all_pairs(knowledge, synthetic):
+    """The scores by comparing every pair, as they were computed before there were bounds."""
+    log, m = knowledge.population, synthetic.lengths
+    kept = subsequence._kept_share(knowledge, synthetic)
+    own, fakes = sequences_of(log), sequences_of(synthetic)
+
+    def common(a, b):
+        return np.array([[LCSseq.similarity(x, y) for y in b] for x in a], dtype=np.int32).reshape(
+            len(a), len(b)
+        )
+
+    def best(contained, bonus):
+        i, j = np.nonzero(contained)
+        n, k = log.lengths[i].astype(np.float64), m[j].astype(np.float64)
+        law = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        found = np.full(log.n_learners, NO_MATCH)
+        np.maximum.at(found, i, law + k * np.log(kept) + (n - k) * np.log1p(-kept) + bonus[j])
+        return found
+
+    lengths = common(own, fakes)
+    nearest = (lengths / np.maximum(m, 1) ** (1.0 - OWN_POWER)).max(axis=1, initial=0.0)
+    longest = np.where(lengths == m, m, 0).max(axis=1, initial=0)
+    with_outcomes = common(sequences_of(log, True), sequences_of(synthetic, True))
+    return {
+        "lcs": longest / np.maximum(log.lengths, 1),
+        "lcs-published": nearest / np.maximum(log.lengths, 1) ** OWN_POWER,
+        "lcs-expected": best(lengths == m, 2.0 * np.log(np.maximum(m, 1))),
+        "lcs-outcomes": best(with_outcomes == m, SURPRISE_SHARE * subsequence._surprise(synthetic)),
+    }
+
+
+def logs(n_actions):
+    rows = st.lists(st.tuples(st.integers(0, n_actions - 1), st.integers(0, 1)), max_size=12)
+    return st.lists(rows, max_size=8).map(lambda learners: log_of(learners, n_actions))
+
+
+def log_of(learners, n_actions):
+    rows = [row for learner in learners for row in learner]
+    action = np.array([action for action, _ in rows], dtype=np.int32)
+    outcome = np.array([outcome for _, outcome in rows], dtype=np.int8)
+    offsets = np.cumsum([0, *map(len, learners)])
+    return Interactions(action, outcome, offsets, tuple(map(str, range(n_actions))))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_bounds_leave_every_score_as_it_is_with_all_pairs(data):
+    """Ties, empty sequences, empty logs and a single action included; equal to the last bit."""
+    n_actions = data.draw(st.sampled_from([1, 2, 5]))
+    population, synthetic = data.draw(logs(n_actions)), data.draw(logs(n_actions))
+    knowledge, work = Knowledge(population, population.n_learners // 2), MatchingWork()
+    found = subsequence_scores(knowledge, synthetic, 1, work)
+    found["lcs-outcomes"] = outcome_scores(knowledge, synthetic, 1, work)
+    for name, scores in all_pairs(knowledge, synthetic).items():
+        np.testing.assert_array_equal(found[name], scores, err_msg=name)
+    assert work.pairs == 2 * population.n_learners * synthetic.n_learners
+    assert work.cells == 2 * population.n_rows * synthetic.n_rows
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("seed", range(3))
-def test_common_lengths_are_exact(seed, workers):
-    rng = np.random.default_rng(seed)
-    originals, fakes = drawn(rng, np.arange(4)), drawn(rng, np.arange(4))
-    found = common_lengths(strings(originals), strings(fakes), workers)
-    assert found.tolist() == [[lcs(a, b) for b in fakes] for a in originals]
-    for a, row in zip(strings(originals), found, strict=True):
-        assert row.tolist() == [pylcs.lcs_sequence_length(a, b) for b in strings(fakes)]
-
-
-def test_large_vocabularies_step_over_reserved_characters():
-    """Codes on both sides of U+D800, which no string may hold, and beyond 16 bits."""
-    alphabet = np.concatenate([np.arange(0xD800 - 0x21 - 3, 0xD800 - 0x21 + 3), [0, 60_000, 70_000, 200_000]])
-    rng = np.random.default_rng(1)
-    originals, fakes = drawn(rng, alphabet), drawn(rng, alphabet)
-    found = common_lengths(strings(originals), strings(fakes))
-    assert found.tolist() == [[lcs(a, b) for b in fakes] for a in originals]
-    assert len(set("".join(strings([alphabet.tolist()])))) == len(alphabet)
+@pytest.mark.parametrize("longest", [25, 70, 300])
+def test_common_lengths_are_exact_across_words(longest, workers, monkeypatch):
+    """Sequences of one word of 64 codes, of two, and of many; the largest of each fake alone is its length."""
+    monkeypatch.setattr(subsequences, "BLOCK", 5)
+    rng = np.random.default_rng(longest)
+    originals, fakes = drawn(rng, np.arange(4), longest=longest), drawn(rng, np.arange(5), longest=longest)
+    own = packed(originals, 5)
+    for fake in fakes:
+        found, _ = largest_common(own, packed([fake], 5), np.ones(1), workers)
+        assert found.tolist() == [lcs(each, fake) for each in originals]
+        texts = ["".join(map(str, each)) for each in (*originals, fake)]
+        assert found.tolist() == [pylcs.lcs_sequence_length(each, texts[-1]) for each in texts[:-1]]
 
 
 def test_contained_means_contained():
     rng = np.random.default_rng(2)
     originals, fakes = drawn(rng, np.arange(3), 30), drawn(rng, np.arange(3), 30, longest=6)
-    ((rows, common),) = subsequence.blocks_of_common_lengths(strings(originals), strings(fakes), 1)
-    assert rows == slice(0, 30)
-    contained = common == [len(fake) for fake in fakes]
-    assert contained.tolist() == [[contains(a, b) for b in fakes] for a in originals]
-    assert 0.1 < contained.mean() < 0.9
+    own = packed(originals, 3)
+    contained = [best_contained(own, packed([fake], 3), lambda _: np.zeros(1))[0] == 0 for fake in fakes]
+    assert np.array(contained).T.tolist() == [[contains(a, b) for b in fakes] for a in originals]
+    assert 0.1 < np.mean(contained) < 0.9
+
+
+def test_most_pairs_are_never_compared():
+    """What the issue asks of ASSISTments, on a simulated classroom and a Markov chain's copies of half of it."""
+    rng = np.random.default_rng(6)
+    population = Classroom(n_learners=400).simulate(rng)
+    half = population.select(np.arange(200))
+    synthetic = parse_generator("markov").fit(half, rng, seeded_noise(rng)).sample(None, rng)
+    work = MatchingWork()
+    subsequence_scores(Knowledge(population, 200), synthetic.recode(population.actions), 1, work)
+    assert 0 < 5 * work.compared_cells < work.cells
+    assert work.to_json() == vars(work)
 
 
 def log_binomial(m, n, q):
@@ -128,22 +203,16 @@ def plain_scores(population, synthetic, share_in_training):
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 0.9])
-def test_scores_are_those_of_the_definition(ratio, make_log, monkeypatch):
+def test_scores_are_those_of_the_definition(ratio, make_log):
     rng = np.random.default_rng(3)
     population = make_log(rng, n_learners=40, n_actions=5, mean_length=10)
     synthetic = population.select(np.arange(20))
     synthetic = synthetic.keep_rows(rng.random(synthetic.n_rows) >= ratio)
     knowledge = Knowledge(population, 20)
     wanted = plain_scores(population, synthetic, 0.5)
-    whole = {**subsequence_scores(knowledge, synthetic), "lcs-outcomes": outcome_scores(knowledge, synthetic)}
-    monkeypatch.setattr(subsequence, "BLOCK_CELLS", 3 * synthetic.n_learners)
-    blocks = {
-        **subsequence_scores(knowledge, synthetic),
-        "lcs-outcomes": outcome_scores(knowledge, synthetic),
-    }
+    found = {**subsequence_scores(knowledge, synthetic), "lcs-outcomes": outcome_scores(knowledge, synthetic)}
     for name, scores in wanted.items():
-        np.testing.assert_allclose(whole[name], scores, rtol=1e-9, err_msg=name)
-        np.testing.assert_array_equal(whole[name], blocks[name], err_msg=name)
+        np.testing.assert_allclose(found[name], scores, rtol=1e-9, err_msg=name)
 
 
 def test_nothing_matches_an_empty_release(make_log):

@@ -85,7 +85,7 @@ def test_an_inspection_tells_times_and_what_is_declared():
     assert sum(found.times.hours) == pytest.approx(1.0)
     states = {d.what: (d.state, bool(d.missing)) for d in found.declarations}
     assert states["names of actions"] == ("not declared", True)
-    assert states["times"] == ("told, from 2024-09-02 to 2024-12-08", False)
+    assert states["times"] == ("included, from 2024-09-02 to 2024-12-08", False)
     assert states["column final_score"] == ("number, of each learner", False)
     assert "for the order of rows only" in {d.state for d in inspect(replace(log, term=None)).declarations}
     assert inspect(log.declare()).declarations[0].state == "public"

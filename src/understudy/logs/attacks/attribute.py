@@ -17,7 +17,7 @@ from scipy.sparse import csc_array, csr_array
 from scipy.stats import norm
 
 from understudy.core.attacks.estimate import LEVEL, auc_with_error, bootstrapped_areas
-from understudy.logs.interactions import IntArray, Interactions
+from understudy.logs.interactions import IntArray, Interactions, pair_codes
 
 Floats = NDArray[np.float64]
 
@@ -106,8 +106,7 @@ def choose_targets(
 
 
 def _first_attempts(log: Interactions) -> IntArray:
-    key = log.learner.astype(np.int64) * log.n_actions + log.action
-    return np.sort(np.unique(key, return_index=True)[1])
+    return np.sort(np.unique(pair_codes(log.learner, log.action, log.n_actions), return_index=True)[1])
 
 
 def _profiles(log: Interactions) -> csr_array:

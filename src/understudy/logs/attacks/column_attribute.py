@@ -63,22 +63,19 @@ class Question:
         self.column = column
         self._codes = ColumnCodes(column)
         if column.declared.coded:
-            present = self._codes.of(column)
-            present = present[present < self._codes.n_codes - 1]
-            counts = np.bincount(present, minlength=1)
+            counts = np.bincount(self._codes.of(column)[~column.missing], minlength=1)
             self._answer = 1 if column.declared.kind is Kind.flag else int(counts.argmax())
         else:
-            present = column.cells[~np.isnan(column.cells)]
+            present = column.cells[~column.missing]
             self._middle = float(np.median(present)) if len(present) else 0.0
 
     def answers(self, log: Interactions) -> tuple[Flags, Flags]:
         """The answer of each cell of the same column of a log, and whether the cell is there."""
         column = column_named(log, self.column)
         assert column is not None
-        if self.column.declared.coded:
-            codes = self._codes.of(column)
-            return codes == self._answer, codes < self._codes.n_codes - 1
-        return column.cells > self._middle, ~np.isnan(column.cells)
+        coded = self.column.declared.coded
+        answer = self._codes.of(column) == self._answer if coded else column.cells > self._middle
+        return answer, ~column.missing
 
 
 def _row_guesses(

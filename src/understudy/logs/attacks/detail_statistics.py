@@ -21,7 +21,7 @@ from understudy.logs.column_codes import (
     length_classes,
     success_classes,
 )
-from understudy.logs.interactions import IntArray, Interactions
+from understudy.logs.interactions import IntArray, Interactions, pair_codes
 from understudy.logs.schedule import HOURS_OF_WEEK, Schedule
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ MOST_CELLS = 20_000
 
 
 @dataclass(frozen=True)
-class Entries:
+class LearnerCells:
     """Cells of a kind: `learner` adds `value` to `cell`. The sums are divided by the learners' `size`."""
 
     learner: IntArray
@@ -46,21 +46,21 @@ class Entries:
     n_cells: int
     size: Floats
 
-    def only(self, kept: NDArray[np.bool_]) -> Entries:
+    def only(self, kept: NDArray[np.bool_]) -> LearnerCells:
         """The same with some of the cells; the sums are still divided by the sizes of all."""
         there = kept[self.cell]
         place = np.cumsum(kept) - 1
-        return Entries(
+        return LearnerCells(
             self.learner[there], place[self.cell[there]], self.value[there], int(kept.sum()), self.size
         )
 
 
-def entries(learner: IntArray, cell: IntArray, n_cells: int, size: NDArray[np.generic]) -> Entries:
+def learner_cells(learner: IntArray, cell: IntArray, n_cells: int, size: NDArray[np.generic]) -> LearnerCells:
     """Cells that learners add 1 to."""
-    return Entries(learner, cell.astype(np.int64), np.ones(len(cell)), n_cells, size.astype(np.float64))
+    return LearnerCells(learner, cell.astype(np.int64), np.ones(len(cell)), n_cells, size.astype(np.float64))
 
 
-class TimeStatistics:
+class TimeDetails:
     """The statistics of times, on grids that follow from a population."""
 
     def __init__(self, population: Interactions) -> None:
@@ -73,14 +73,14 @@ class TimeStatistics:
         self._width = -(-n_days // MOST_DAYS)
         self._n_days = -(-n_days // self._width)
 
-    def of(self, log: Interactions) -> list[tuple[str, Entries]]:
+    def of(self, log: Interactions) -> list[tuple[str, LearnerCells]]:
         """The kinds of statistics of a log, in a fixed order; without times all of them are 0."""
         n, n_gaps = log.n_learners, len(self._edges) + 1
         if not log.has_times:
             none = np.empty(0, dtype=np.int64)
             widths = (HOURS_OF_WEEK, self._n_days, 4 * n_gaps, n_gaps, self._n_days, self._n_days)
             return [
-                (kind, entries(none, none, width, np.zeros(n)))
+                (kind, learner_cells(none, none, width, np.zeros(n)))
                 for kind, width in zip(TIME_KINDS, (*widths, N_SESSIONS, N_SPANS), strict=True)
             ]
         schedule = Schedule(log, self._minutes)
@@ -91,23 +91,26 @@ class TimeStatistics:
         day = np.clip((schedule.day - self._first) // self._width, 0, self._n_days - 1)
         hours = schedule.span / 3600.0
         return [
-            ("hours", entries(learner, schedule.hour_of_week, HOURS_OF_WEEK, log.lengths)),
+            ("hours", learner_cells(learner, schedule.hour_of_week, HOURS_OF_WEEK, log.lengths)),
             ("days", _counted(learner[begins], day[begins], self._n_days, n)),
             (
                 "gaps",
                 _counted(
-                    learner[goes_on], _pairs(schedule.step_kind, classes, n_gaps)[goes_on], 4 * n_gaps, n
+                    learner[goes_on], pair_codes(schedule.step_kind, classes, n_gaps)[goes_on], 4 * n_gaps, n
                 ),
             ),
             ("pauses", _counted(learner[pauses], classes[pauses], n_gaps, n)),
-            ("begins", entries(active, day[schedule.starts], self._n_days, ones)),
-            ("leaves", entries(active, day[schedule.stops], self._n_days, ones)),
-            ("sessions", entries(active, _octave(schedule.n_sessions[active], N_SESSIONS), N_SESSIONS, ones)),
-            ("spans", entries(active, _octave(hours, N_SPANS), N_SPANS, ones)),
+            ("begins", learner_cells(active, day[schedule.starts], self._n_days, ones)),
+            ("leaves", learner_cells(active, day[schedule.stops], self._n_days, ones)),
+            (
+                "sessions",
+                learner_cells(active, _octave(schedule.n_sessions[active], N_SESSIONS), N_SESSIONS, ones),
+            ),
+            ("spans", learner_cells(active, _octave(hours, N_SPANS), N_SPANS, ones)),
         ]
 
 
-class ColumnStatistics:
+class ColumnDetails:
     """The statistics of declared columns."""
 
     def __init__(self, population: Interactions) -> None:
@@ -118,7 +121,7 @@ class ColumnStatistics:
         cells = sum(codes.n_codes for codes in of_rows) * population.n_actions * width
         self._by_action = cells <= MOST_CELLS
 
-    def of(self, log: Interactions) -> list[tuple[str, Entries]]:
+    def of(self, log: Interactions) -> list[tuple[str, LearnerCells]]:
         """The kinds of statistics of a log; what a column adds that the log lacks is 0."""
         everybody, ones = np.arange(log.n_learners), np.ones(log.n_learners)
         known = [(length_classes(log), N_LENGTHS)]
@@ -128,7 +131,7 @@ class ColumnStatistics:
         pairs = [(cells, n) for cells, n in table]
         for place, (cells, n) in enumerate(table):
             for other, n_other in (*table[place + 1 :], *known):
-                there = None if cells is None or other is None else _pairs(cells, other, n_other)
+                there = None if cells is None or other is None else pair_codes(cells, other, n_other)
                 pairs.append((there, n * n_other))
         if self._by_action:
             code, n_code = log.code, log.n_actions * (1 if log.outcome is None else 2)
@@ -136,8 +139,8 @@ class ColumnStatistics:
             code, n_code = log.success, 2
         else:
             code, n_code = np.zeros(log.n_rows, dtype=np.int64), 1
-        rows = [
-            (None if cells is None else _pairs(cells, code, n_code), n * n_code)
+        rows: list[tuple[IntArray | None, int]] = [
+            (None if cells is None else pair_codes(cells, code, n_code), n * n_code)
             for cells, n in self._coded(log, "row")
         ]
         return [
@@ -161,24 +164,20 @@ class ColumnStatistics:
 
 def _side_by_side(
     learner: IntArray, parts: list[tuple[IntArray | None, int]], size: NDArray[np.generic]
-) -> Entries:
+) -> LearnerCells:
     """Several codes of the same learners or rows as cells of one kind."""
     begin = np.cumsum([0, *(width for _, width in parts)])
     there = [(cells, first) for (cells, _), first in zip(parts, begin, strict=False) if cells is not None]
     if not there:
         none = np.empty(0, dtype=np.int64)
-        return entries(none, none, int(begin[-1]), size)
+        return learner_cells(none, none, int(begin[-1]), size)
     cells = np.concatenate([cells + first for cells, first in there])
-    return entries(np.tile(learner, len(there)), cells, int(begin[-1]), size)
+    return learner_cells(np.tile(learner, len(there)), cells, int(begin[-1]), size)
 
 
-def _counted(learner: IntArray, cell: IntArray, n_cells: int, n_learners: int) -> Entries:
-    """Entries whose sizes are how many each learner has."""
-    return entries(learner, cell, n_cells, np.bincount(learner, minlength=n_learners))
-
-
-def _pairs(first: IntArray, second: IntArray, n_second: int) -> IntArray:
-    return first.astype(np.int64) * n_second + second
+def _counted(learner: IntArray, cell: IntArray, n_cells: int, n_learners: int) -> LearnerCells:
+    """LearnerCells whose sizes are how many each learner has."""
+    return learner_cells(learner, cell, n_cells, np.bincount(learner, minlength=n_learners))
 
 
 def _octave(number: NDArray[np.generic], n_classes: int) -> IntArray:

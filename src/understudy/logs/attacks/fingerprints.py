@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from understudy.logs.interactions import IntArray, totals
+from understudy.logs.interactions import IntArray, counted_pairs, totals
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -50,7 +50,7 @@ class Fingerprints:
         learner, key = occurrences
         self.n_learners = n_learners
         self.keys, index = np.unique(key, return_inverse=True)
-        self.learner, self.feature, self.count = count_entries(learner, index, len(self.keys))
+        self.learner, self.feature, self.count = counted_pairs(learner, index, len(self.keys))
         self.n_learners_with = np.bincount(self.feature, minlength=len(self.keys))
         self.total = totals(self.feature, self.count, len(self.keys))
         self.own = totals(self.learner, self.count, n_learners)
@@ -99,12 +99,6 @@ class FingerprintTables:
         for table, occurrences in zip(self.tables, synthetic, strict=True):
             scores += table.log_ratios(occurrences)
         return scores
-
-
-def count_entries(learner: IntArray, column: IntArray, n_columns: int) -> tuple[IntArray, IntArray, Floats]:
-    """Distinct (learner, column) pairs, sorted, with their counts."""
-    pair, count = np.unique(learner.astype(np.int64) * n_columns + column, return_counts=True)
-    return pair // max(n_columns, 1), pair % max(n_columns, 1), count.astype(np.float64)
 
 
 def found_beyond_chance(

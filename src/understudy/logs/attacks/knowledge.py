@@ -13,11 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.logs.attacks.fingerprints import RARE, count_entries
-from understudy.logs.attacks.quasi_identifiers import ColumnTable
+from understudy.logs.attacks.fingerprints import RARE
+from understudy.logs.attacks.quasi_identifiers import QuasiIdentifiers
 from understudy.logs.attacks.statistics import LogStatistics
 from understudy.logs.attacks.timing import TimingTable
-from understudy.logs.interactions import IntArray, Interactions, totals
+from understudy.logs.interactions import IntArray, Interactions, counted_pairs, pair_codes, totals
 from understudy.logs.models.markov import TransitionCounts, steps_of
 
 Floats = NDArray[np.float64]
@@ -59,8 +59,7 @@ class Knowledge:
         """
         log = self.population
         enough = self.enough_entropy.copy()
-        pair = np.unique(log.learner.astype(np.int64) * log.n_actions + log.action)
-        learner, action = pair // max(log.n_actions, 1), pair % max(log.n_actions, 1)
+        learner, action, _ = counted_pairs(log.learner, log.action, log.n_actions)
         n_learners_with = np.bincount(action, minlength=log.n_actions)
         enough[learner[n_learners_with[action] <= RARE]] = True
         if self.timing is not None:
@@ -90,9 +89,9 @@ class Knowledge:
         return TimingTable(self.population) if self.population.has_times else None
 
     @cached_property
-    def quasi_identifiers(self) -> ColumnTable | None:
+    def quasi_identifiers(self) -> QuasiIdentifiers | None:
         """What the declared columns say about each learner; None where there are none."""
-        return ColumnTable(self.population) if self.population.columns else None
+        return QuasiIdentifiers(self.population) if self.population.columns else None
 
     @cached_property
     def bags(self) -> BagTable:
@@ -107,10 +106,10 @@ class StepTable:
         self.width = log.n_actions + 1
         self.n_learners = log.n_learners
         source, target = steps_of(log)
-        key = source.astype(np.int64) * self.width + target
+        key = pair_codes(source, target, self.width)
         self.keys, step = np.unique(key, return_inverse=True)
         learner = np.repeat(np.arange(log.n_learners), log.lengths + 1)
-        self.learner, self.step, self.count = count_entries(learner, step, len(self.keys))
+        self.learner, self.step, self.count = counted_pairs(learner, step, len(self.keys))
         self.source: IntArray = (self.keys // self.width).astype(np.int64)
         self.total = totals(self.step, self.count, len(self.keys))
         self.n_learners_with = np.bincount(self.step, minlength=len(self.keys))
@@ -122,7 +121,7 @@ class StepTable:
     def counts_in(self, synthetic: Interactions) -> Floats:
         """How often each known step occurs in the synthetic log."""
         found = TransitionCounts.of(synthetic)
-        key = found.source.astype(np.int64) * self.width + found.target
+        key = pair_codes(found.source, found.target, self.width)
         return _align(self.keys, key, found.count)
 
 
@@ -133,7 +132,7 @@ class BagTable:
         self.n_actions = log.n_actions
         learner, bag = self._bags(log)
         self.keys, index = np.unique(bag, return_inverse=True)
-        self.learner, self.bag, _ = count_entries(learner, index, len(self.keys))
+        self.learner, self.bag, _ = counted_pairs(learner, index, len(self.keys))
         self.n_learners_with = np.bincount(self.bag, minlength=len(self.keys))
 
     def found_in(self, synthetic: Interactions) -> NDArray[np.bool_]:

@@ -26,7 +26,7 @@ from understudy.logs.interactions import IntArray, Interactions
 Floats = NDArray[np.float64]
 
 
-class ColumnTable:
+class QuasiIdentifiers:
     """What the declared columns say about the learners of a population."""
 
     def __init__(self, population: Interactions) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.core.attacks.subsequences import MatchingWork
 from understudy.logs.attacks.joint import joint_scores
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.plugins import plugged_attacks, scores_of
@@ -32,13 +33,13 @@ def detail_scores(knowledge: Knowledge, synthetic: Interactions) -> dict[str, Fl
 
 
 def scores_without_refits(
-    knowledge: Knowledge, synthetic: Interactions, workers: int = 1
+    knowledge: Knowledge, synthetic: Interactions, workers: int = 1, work: MatchingWork | None = None
 ) -> dict[str, Floats]:
-    """The scores of all learners by attack, those of others included."""
-    scores = subsequence_scores(knowledge, synthetic, workers)
+    """The scores of all learners by attack, those of others included; what was matched is added to `work`."""
+    scores = subsequence_scores(knowledge, synthetic, workers, work)
     scores["transitions"] = transition_scores(knowledge, synthetic)
     if knowledge.population.outcome is not None:
-        scores["lcs-outcomes"] = outcome_scores(knowledge, synthetic, workers)
+        scores["lcs-outcomes"] = outcome_scores(knowledge, synthetic, workers, work)
         scores["transitions-outcomes"] = transition_outcome_scores(knowledge, synthetic)
     scores["counts"] = count_scores(knowledge, synthetic)
     scores["rare"] = rare_scores(knowledge, synthetic)

@@ -20,12 +20,12 @@ from scipy.special import expit
 from understudy.logs.attacks.detail_statistics import (
     COLUMN_KINDS,
     TIME_KINDS,
-    ColumnStatistics,
-    Entries,
-    TimeStatistics,
-    entries,
+    ColumnDetails,
+    LearnerCells,
+    TimeDetails,
+    learner_cells,
 )
-from understudy.logs.interactions import IntArray, Interactions, totals
+from understudy.logs.interactions import IntArray, Interactions, counted_pairs, pair_codes, totals
 from understudy.logs.models.rasch import fit_rasch
 
 Floats = NDArray[np.float64]
@@ -54,9 +54,9 @@ class LogStatistics:
         self._edges = np.geomspace(1, max(int(log.lengths.max(initial=0)), 2) + 1, N_LENGTHS + 1)
         self._attempts = np.bincount(log.action, minlength=log.n_actions).astype(np.float64)
         self._jumps = _most_common(_jumps(log)[1], MOST_JUMPS)
-        self._details: list[TimeStatistics | ColumnStatistics] = [
-            *([TimeStatistics(log)] if log.has_times else []),
-            *([ColumnStatistics(log)] if log.columns else []),
+        self._details: list[TimeDetails | ColumnDetails] = [
+            *([TimeDetails(log)] if log.has_times else []),
+            *([ColumnDetails(log)] if log.columns else []),
         ]
         self._kept = {name: _common(part) for name, part in self._details_of(log)}
         parts = self._shares_of(log)
@@ -88,7 +88,7 @@ class LogStatistics:
             found.append(above / (attempts + 1.0))
         return np.concatenate(found)
 
-    def _shares_of(self, log: Interactions) -> list[tuple[str, Entries]]:
+    def _shares_of(self, log: Interactions) -> list[tuple[str, LearnerCells]]:
         """Everything but the success rates."""
         n, learner = log.n_actions, log.learner
         new_run = _new_runs(log)
@@ -106,18 +106,18 @@ class LogStatistics:
         n_jumps = np.bincount(jumper, minlength=log.n_learners)
         ones = np.ones(log.n_learners)
         return [
-            ("rows", entries(learner, log.action, n, log.lengths)),
-            ("runs", entries(learner[new_run], log.action[new_run], n, n_runs)),
-            ("starts", entries(some, log.action[log.offsets[:-1][some]], n, ones)),
-            ("lengths", entries(everybody, bins, N_LENGTHS, ones)),
-            ("jumps", entries(jumper[known], place[known], len(self._jumps), n_jumps)),
+            ("rows", learner_cells(learner, log.action, n, log.lengths)),
+            ("runs", learner_cells(learner[new_run], log.action[new_run], n, n_runs)),
+            ("starts", learner_cells(some, log.action[log.offsets[:-1][some]], n, ones)),
+            ("lengths", learner_cells(everybody, bins, N_LENGTHS, ones)),
+            ("jumps", learner_cells(jumper[known], place[known], len(self._jumps), n_jumps)),
             *((name, part.only(self._kept[name])) for name, part in self._details_of(log)),
         ]
 
-    def _details_of(self, log: Interactions) -> list[tuple[str, Entries]]:
+    def _details_of(self, log: Interactions) -> list[tuple[str, LearnerCells]]:
         return [part for details in self._details for part in details.of(log)]
 
-    def _contributions(self, parts: list[Entries], share: float) -> tuple[LinearOperator, Floats]:
+    def _contributions(self, parts: list[LearnerCells], share: float) -> tuple[LinearOperator, Floats]:
         """Counts of each learner less their size times the share of the cell, and their sums of squares.
 
         The counts are sparse, and what is taken from them is a product of narrow matrices.
@@ -165,9 +165,9 @@ def _new_runs(log: Interactions) -> NDArray[np.bool_]:
 def _jumps(log: Interactions) -> tuple[IntArray, NDArray[np.int64]]:
     """The learner of each jump from one practice run to the next, and the jump as one number."""
     new_run = _new_runs(log)
-    action, learner = log.action[new_run].astype(np.int64), log.learner[new_run]
+    action, learner = log.action[new_run], log.learner[new_run]
     same = learner[1:] == learner[:-1]
-    return learner[1:][same], action[:-1][same] * log.n_actions + action[1:][same]
+    return learner[1:][same], pair_codes(action[:-1][same], action[1:][same], log.n_actions)
 
 
 def _most_common(code: NDArray[np.int64], most: int) -> NDArray[np.int64]:
@@ -176,11 +176,11 @@ def _most_common(code: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return common
 
 
-def _common(part: Entries) -> NDArray[np.bool_]:
+def _common(part: LearnerCells) -> NDArray[np.bool_]:
     """Cells of times and columns that enough learners have: what one learner has alone is another attack's evidence,
     and a cell that never moves in any refit would be taken for one without noise."""
-    pair = np.unique(part.learner.astype(np.int64) * part.n_cells + part.cell)
-    common: NDArray[np.bool_] = np.bincount(pair % part.n_cells, minlength=part.n_cells) >= FEWEST_LEARNERS
+    cell = counted_pairs(part.learner, part.cell, part.n_cells)[1]
+    common: NDArray[np.bool_] = np.bincount(cell, minlength=part.n_cells) >= FEWEST_LEARNERS
     return common
 
 

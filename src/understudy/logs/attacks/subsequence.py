@@ -22,87 +22,91 @@ Four scores, from the published one to the strongest we know:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz import process
-from rapidfuzz.distance import LCSseq
 from scipy.special import gammaln
 
+from understudy.core.attacks.subsequences import MatchingWork, Sequences, best_contained, largest_common
 from understudy.logs.attacks.knowledge import Knowledge, with_outcomes
-from understudy.logs.interactions import IntArray, Interactions, totals
+from understudy.logs.interactions import Interactions, pair_codes, totals
 from understudy.logs.models.markov import steps_of
 
 Floats = NDArray[np.float64]
 
-BLOCK_CELLS = 4_000_000
 SURPRISE_SHARE = 0.2
 # By which power of the learner's own length the authors' program divides; the rest is the synthetic one's.
 OWN_POWER = 0.03
 NO_MATCH = -np.inf
 
 
-def subsequence_scores(knowledge: Knowledge, synthetic: Interactions, workers: int = 1) -> dict[str, Floats]:
-    """The scores `lcs`, `lcs-published` and `lcs-expected` of each learner, by actions alone."""
-    log = knowledge.population
-    kept = _kept_share(knowledge, synthetic)
-    share, published = np.zeros(log.n_learners), np.zeros(log.n_learners)
-    expected = np.full(log.n_learners, NO_MATCH)
-    fakes = as_strings(synthetic.action, synthetic.offsets)
-    bonus = 2.0 * np.log(np.maximum(synthetic.lengths, 1))
-    fake_power = np.maximum(synthetic.lengths, 1) ** (1.0 - OWN_POWER)
-    for rows, common in blocks_of_common_lengths(as_strings(log.action, log.offsets), fakes, workers):
-        lengths, contained = log.lengths[rows], common == synthetic.lengths
-        nearest = (common / fake_power).max(axis=1, initial=0.0)
-        published[rows] = nearest / np.maximum(lengths, 1) ** OWN_POWER
-        match = np.where(contained, synthetic.lengths, 0)
-        share[rows] = match.max(axis=1, initial=0) / np.maximum(lengths, 1)
-        expected[rows] = _best(contained, lengths, synthetic.lengths, kept, bonus)
-    return {"lcs": share, "lcs-published": published, "lcs-expected": expected}
+def subsequence_scores(
+    knowledge: Knowledge, synthetic: Interactions, workers: int = 1, work: MatchingWork | None = None
+) -> dict[str, Floats]:
+    """The scores `lcs`, `lcs-published` and `lcs-expected` of each learner, by actions alone.
+
+    What was compared is added to `work`.
+    """
+    log, longest = knowledge.population, synthetic.lengths
+    own, fakes = (Sequences(each.action, each.offsets, log.n_actions) for each in (log, synthetic))
+    contained, of_length = best_contained(own, fakes, lambda _: longest.astype(np.float64), workers)
+    share = np.where(contained >= 0, np.append(longest, 0)[contained], 0) / np.maximum(log.lengths, 1)
+    law = _score_of(knowledge, synthetic, 2.0 * np.log(np.maximum(longest, 1)))
+    expected, of_law = _best_scores(own, fakes, law, workers)
+    nearest, of_common = largest_common(own, fakes, np.maximum(longest, 1) ** (1.0 - OWN_POWER), workers)
+    if work is not None:
+        # Three searches among the same pairs, which are counted once.
+        for part in (of_length, of_law, of_common):
+            work.compared_pairs += part.compared_pairs
+            work.compared_cells += part.compared_cells
+        work.pairs += of_common.pairs
+        work.cells += of_common.cells
+    return {
+        "lcs": share,
+        "lcs-published": nearest / np.maximum(log.lengths, 1) ** OWN_POWER,
+        "lcs-expected": expected,
+    }
 
 
-def outcome_scores(knowledge: Knowledge, synthetic: Interactions, workers: int = 1) -> Floats:
+def outcome_scores(
+    knowledge: Knowledge, synthetic: Interactions, workers: int = 1, work: MatchingWork | None = None
+) -> Floats:
     """The score `lcs-outcomes` of each learner, by (action, outcome) pairs."""
     log = knowledge.population
+    own, fakes = (Sequences(each.code, each.offsets, 2 * log.n_actions) for each in (log, synthetic))
+    law = _score_of(knowledge, synthetic, SURPRISE_SHARE * _surprise(synthetic))
+    best, done = _best_scores(own, fakes, law, workers)
+    if work is not None:
+        work.add(done)
+    return best
+
+
+def _best_scores(
+    own: Sequences, fakes: Sequences, score: Callable[[int], Floats], workers: int
+) -> tuple[Floats, MatchingWork]:
+    """The best score of a contained fake, per learner."""
+    contained, work = best_contained(own, fakes, score, workers)
+    best = np.full(len(own), NO_MATCH)
+    for length in np.unique(own.lengths):
+        found = np.flatnonzero((own.lengths == length) & (contained >= 0))
+        if len(found):
+            best[found] = score(int(length))[contained[found]]
+    return best, work
+
+
+def _score_of(knowledge: Knowledge, synthetic: Interactions, bonus: Floats) -> Callable[[int], Floats]:
+    """For a learner of some length: log Binomial(a fake's length; the learner's, share kept) + bonus, per fake."""
     kept = _kept_share(knowledge, synthetic)
-    best = np.full(log.n_learners, NO_MATCH)
-    fakes = as_strings(synthetic.code, synthetic.offsets)
-    bonus = SURPRISE_SHARE * _surprise(synthetic)
-    originals = as_strings(log.code, log.offsets)
-    for rows, common in blocks_of_common_lengths(originals, fakes, workers):
-        best[rows] = _best(common == synthetic.lengths, log.lengths[rows], synthetic.lengths, kept, bonus)
-    return best
+    m = synthetic.lengths.astype(np.float64)
 
+    def score(length: int) -> Floats:
+        n = np.maximum(float(length), m)
+        log_binomial = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
+        law: Floats = log_binomial + m * np.log(kept) + (n - m) * np.log1p(-kept) + bonus
+        return law
 
-def common_lengths(originals: list[str], fakes: list[str], workers: int = 1) -> NDArray[np.int32]:
-    """Length of the longest common subsequence of every original with every fake, exact."""
-    return process.cdist(originals, fakes, scorer=LCSseq.similarity, workers=workers, dtype=np.int32)
-
-
-def blocks_of_common_lengths(
-    originals: list[str], fakes: list[str], workers: int
-) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-    """Blocks of originals, and their common lengths with all fakes; memory stays bounded."""
-    block = max(1, BLOCK_CELLS // max(len(fakes), 1))
-    for begin in range(0, len(originals), block):
-        rows = slice(begin, min(begin + block, len(originals)))
-        if fakes:
-            yield rows, common_lengths(originals[rows], fakes, workers)
-
-
-def _best(
-    contained: NDArray[np.bool_], lengths: IntArray, fake_lengths: IntArray, kept: float, bonus: Floats
-) -> Floats:
-    """Best over the contained fakes of log Binomial(their length; learner's length, kept) + bonus."""
-    i, j = np.nonzero(contained)
-    n, m = lengths[i].astype(np.float64), fake_lengths[j].astype(np.float64)
-    log_binomial = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
-    score = log_binomial + m * np.log(kept) + (n - m) * np.log1p(-kept) + bonus[j]
-    best = np.full(len(lengths), NO_MATCH)
-    np.maximum.at(best, i, score)
-    return best
+    return score
 
 
 def _kept_share(knowledge: Knowledge, synthetic: Interactions) -> float:
@@ -116,17 +120,9 @@ def _surprise(synthetic: Interactions) -> Floats:
     """Minus the log-probability of each synthetic sequence under the synthetic Markov chain."""
     pairs = with_outcomes(synthetic)
     source, target = steps_of(pairs)
-    step = source.astype(np.int64) * (pairs.n_actions + 1) + target
+    step = pair_codes(source, target, pairs.n_actions + 1)
     _, index, count = np.unique(step, return_inverse=True, return_counts=True)
     leaves = np.bincount(source, minlength=pairs.n_actions + 1)
     surprise = -np.log(count[index] / leaves[source])
     learner = np.repeat(np.arange(pairs.n_learners), pairs.lengths + 1)
     return totals(learner, surprise, pairs.n_learners)
-
-
-def as_strings(codes: IntArray, offsets: IntArray) -> list[str]:
-    """One character per code; characters that UTF-16 reserves are stepped over."""
-    points = codes.astype(np.uint32) + 0x21
-    points[points >= 0xD800] += 0x800
-    text = points.astype("<u4").tobytes().decode("utf-32-le")
-    return [text[begin:end] for begin, end in pairwise(offsets)]

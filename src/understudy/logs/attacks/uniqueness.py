@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.attacks.intervals import wilson_interval
-from understudy.logs.interactions import IntArray, Interactions
+from understudy.logs.interactions import IntArray, Interactions, counted_pairs, pair_codes
 from understudy.logs.schedule import Schedule
 
 MOST_POINTS = 8
@@ -69,8 +69,11 @@ def _kinds(log: Interactions) -> dict[str, IntArray]:
         # Whole seconds: what a stopwatch tells, whatever the platform writes.
         gap[:-1] = np.where(schedule.first[1:], -1, schedule.gap[1:].astype(np.int64))
         for points, known in (("day", schedule.day), ("hour", schedule.hour), ("gap", gap)):
-            place = np.unique(known, return_inverse=True)[1]
-            kinds[f"action and {points}"] = place.astype(np.int64) * log.n_actions + log.action
+            values, place = np.unique(known, return_inverse=True)
+            if len(values) < 2:
+                # All on one day, or within one hour of a start: nothing to be known.
+                continue
+            kinds[f"action and {points}"] = pair_codes(place, log.action, log.n_actions)
     return kinds
 
 
@@ -91,8 +94,7 @@ def singled_out(log: Interactions, code: IntArray, targets: IntArray, rows: IntA
     # Which learners have each needed point: pairs in the order of the points.
     column = np.minimum(np.searchsorted(needed, code), max(len(needed) - 1, 0))
     there = needed[column] == code if len(needed) else np.zeros(log.n_rows, dtype=bool)
-    pair = np.unique(column[there].astype(np.int64) * log.n_learners + log.learner[there])
-    point, learner = pair // max(log.n_learners, 1), pair % max(log.n_learners, 1)
+    point, learner, _ = counted_pairs(column[there], log.learner[there], log.n_learners)
     begin = np.searchsorted(point, np.arange(len(needed) + 1))
     alone = np.empty(rows.shape, dtype=bool)
     # A block of targets needs a row of flags for each of its points; times make nearly every point another one.

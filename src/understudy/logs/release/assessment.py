@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from understudy.core.attacks.estimate import (
     ChanceLevel,
     Risk,
@@ -20,6 +22,7 @@ from understudy.core.attacks.estimate import (
     mean_estimate,
     mean_risk,
 )
+from understudy.core.attacks.subsequences import MatchingWork
 from understudy.core.attacks.transcript import EXPOSED
 from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
@@ -39,6 +42,8 @@ from understudy.logs.trial import (
 )
 
 N_HALVES = 3
+# Of more learners than this a random sample is attacked: matching takes the square of their number.
+MOST_ATTACKED = 40_000
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,9 @@ class Assessment(Risk):
     n_learners: int
     n_constant: int
     n_halves: int
+    n_attacked: int
+    """Of `n_learners`: all of them, or a random sample of a log of very many."""
+    matching: MatchingWork
 
     def to_json(self) -> dict[str, Any]:
         """Everything measured, for a machine."""
@@ -69,6 +77,9 @@ class Assessment(Risk):
             "groups": [figures.to_json() for figures in self.groups],
             "actions_set_aside": self.n_constant,
             "halves": self.n_halves,
+            "learners": self.n_learners,
+            "learners_attacked": self.n_attacked,
+            "matching": self.matching.to_json(),
         }
 
 
@@ -80,13 +91,18 @@ def assess(
     n_halves: int = N_HALVES,
     n_shadows: int = N_SHADOWS,
 ) -> Assessment:
-    """Try the generator on random halves of the log, as if `n_learners` synthetic ones were released."""
+    """Try the generator on random halves of the log, as if `n_learners` synthetic ones were released.
+
+    Of a log of more than MOST_ATTACKED learners a random sample is tried as if it were all. In a smaller log each
+    learner counts for more, so as a rule attacks find no less than in the whole one; intervals are those of the sample.
+    """
     check_size(log)
     if not log.declared:
         log = with_names_found(log)
+    n_population, log = log.n_learners, sampled_learners(log, MOST_ATTACKED)
     knowledge = attacker_knowledge(log)
-    # A larger synthetic log says more about its learners: try the size that will be released.
-    size = None if n_learners is None else max(1, round(n_learners * knowledge.training_share))
+    # A larger synthetic log says more about its learners: try the size that will be released, for so many.
+    size = None if n_learners is None else max(1, round(n_learners * knowledge.n_training / n_population))
     with progress.task("Measuring the risk", n_shadows + n_halves) as step:
         shadow = shadow_attack_on(generator, knowledge, n_shadows, step.advance, n_learners=size)
         splits = [Split(log, seed, knowledge=knowledge) for seed in range(n_halves)]
@@ -94,14 +110,24 @@ def assess(
             [partial(split.try_generator, generator, shadow, n_learners=size) for split in splits],
             step.advance,
         )
-    return _mean(trials, log)
+    return _mean(trials, log, n_population)
 
 
-def _mean(trials: list[Trial], log: Interactions) -> Assessment:
+def sampled_learners(log: Interactions, most: int) -> Interactions:
+    """The log of at most so many learners, drawn at random; always the same ones."""
+    if log.n_learners <= most:
+        return log
+    return log.select(np.sort(np.random.default_rng(0).permutation(log.n_learners)[:most]))
+
+
+def _mean(trials: list[Trial], log: Interactions, n_population: int) -> Assessment:
     def mean(values: Any) -> float:
         return statistics.fmean(values)
 
     risk = mean_risk([trial.risk for trial in trials])
+    matching = MatchingWork()
+    for trial in trials:
+        matching.add(trial.matching)
     attributes = [trial.attribute for trial in trials if trial.attribute is not None]
     return Assessment(
         estimates=risk.estimates,
@@ -124,7 +150,9 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
         else None,
         utility={name: mean(trial.utility[name] for trial in trials) for name in trials[0].utility},
         groups=averaged(trial.groups for trial in trials),
-        n_learners=log.n_learners,
+        n_learners=n_population,
+        n_attacked=log.n_learners,
+        matching=matching,
         n_set_aside=risk.n_set_aside,
         n_constant=0 if log.outcome is None else int(log.constant_actions().sum()),
         n_halves=len(trials),
