@@ -23,6 +23,7 @@ from understudy.errors import UsageError
 from understudy.exams.simulate import Exam, simulate_points
 from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
+from understudy.logs.frames import rows_to_write
 from understudy.logs.simulated.classroom import RARE_PATHS, Classroom
 from understudy.logs.simulated.moodle import moodle_gradebook, moodle_report
 from understudy.logs.simulated.term import plan_of
@@ -66,6 +67,12 @@ def simulate(
     actions: Annotated[
         int | None,
         typer.Option(min=2, help="Number of actions, or of an exam's items (default: the shape's)."),
+    ] = None,
+    length: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Usual number of a learner's rows in a classroom, the median (default: 25)."
+        ),
     ] = None,
     items: Annotated[int | None, typer.Option(min=2, help="Number of an exam's items (default: 20).")] = None,
     points: Annotated[
@@ -126,7 +133,7 @@ def simulate(
         facts = _write_exam(out, learners, items or actions, points, rng)
         words = "answers of {learners} simulated learners to {items} items."
     else:
-        facts = _write_log(out, shape, learners, actions, times, rng)
+        facts = _write_log(out, shape, learners, actions, length, times, rng)
         words = "{rows} rows of {learners} simulated learners, {actions} actions."
         if times:
             words = (
@@ -177,12 +184,21 @@ def _write_log(
     shape: Shape,
     learners: int | None,
     actions: int | None,
+    length: int | None,
     times: bool,
     rng: np.random.Generator,
 ) -> dict[str, int]:
     """Write a log with a row per attempt, and with times a table of its learners; returns its sizes."""
     chosen = SHAPES[shape.value]
     chosen = replace(chosen, n_learners=learners or chosen.n_learners, n_actions=actions or chosen.n_actions)
+    if length is not None:
+        if not isinstance(chosen, Classroom):
+            raise UsageError(
+                f"the shape {shape.value} has lengths of its own.",
+                hint="choose the shape classroom, or leave the length out.",
+                settings=("shape", "length"),
+            )
+        chosen = replace(chosen, median_length=float(length), longest=max(chosen.longest, 16 * length))
     if times and isinstance(chosen, Classroom):
         table, plan = _learners_path(out), _plan_path(out)
         for path in (table, plan):
@@ -195,9 +211,7 @@ def _write_log(
             mark_simulated(path)
         return {"rows": log.n_rows, "learners": log.n_learners, "actions": log.n_actions}
     log = chosen.simulate(rng)
-    assert log.group is not None
-    school = pl.Series("school", log.groups).gather(log.group[log.learner])
-    write_table(log.to_polars().with_columns(school), out, kind=_KIND)
+    write_table(rows_to_write(log, SIMULATED_PREFIX, group="school"), out, kind=_KIND)
     return {"rows": log.n_rows, "learners": log.n_learners, "actions": log.n_actions}
 
 

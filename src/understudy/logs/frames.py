@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from understudy.core.events.event_table import CellOptions
 from understudy.core.files.columns import describe_columns
@@ -26,6 +27,7 @@ from understudy.logs.declared.cells import ReadColumn, one_per_learner, read_col
 from understudy.logs.declared.columns import Column, Declared, Kind
 from understudy.logs.declared.term import Term
 from understudy.logs.interactions import IntArray, Interactions, offsets_of
+from understudy.logs.parts import in_parts, ranges_of
 
 
 def interactions_from_frame(
@@ -131,7 +133,27 @@ def _read_declared(
 
 def frame_from_interactions(log: Interactions, prefix: str) -> pl.DataFrame:
     """See `Interactions.to_frame`."""
+    return _rows(log, _learner_names(log, prefix))
+
+
+def rows_to_write(log: Interactions, prefix: str, group: str | None = None) -> pl.DataFrame | pl.LazyFrame:
+    """The same for a file: of a large log one that has only a part of its rows in memory at a time.
+
+    With the learners' groups under the name `group`, if that is given.
+    """
     names = _learner_names(log, prefix)
+    if not in_parts(log):
+        return _rows(log, names, group)
+
+    def parts(*wishes: Any) -> Iterator[pl.DataFrame]:
+        for first, last in ranges_of(log.offsets):
+            yield _rows(log.select(np.arange(first, last)), names[first:last], group)
+
+    schema = _rows(log.select(np.arange(1)), names[:1], group).schema
+    return register_io_source(parts, schema=schema)
+
+
+def _rows(log: Interactions, names: pl.Series, group: str | None = None) -> pl.DataFrame:
     columns = {
         "learner": names.gather(log.learner),
         "action": pl.Series(log.actions, dtype=pl.String).gather(log.action),
@@ -140,6 +162,8 @@ def frame_from_interactions(log: Interactions, prefix: str) -> pl.DataFrame:
         columns["outcome"] = pl.Series(log.outcome.astype(np.int8))
     if log.has_times:
         columns["time"] = _written_times(log)
+    if group is not None and log.group is not None:
+        columns[group] = pl.Series(log.groups, dtype=pl.String).gather(log.group[log.learner])
     return pl.DataFrame(columns | {each.declared.name: _written(each) for each in log.row_columns})
 
 

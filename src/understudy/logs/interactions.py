@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,7 +65,8 @@ class Interactions:
     origin: Origin = field(default_factory=Origin)
     guarantee: Guarantee | None = None
     card: str | None = None
-    _learner: list[IntArray] = field(default_factory=list, init=False)
+    kept: dict[str, object] = field(default_factory=dict, init=False)
+    """What is made of the log when it is first needed, and lives as long: no part of it."""
 
     def __post_init__(self) -> None:
         n_rows = len(self.action)
@@ -86,7 +87,7 @@ class Interactions:
             raise DataError("the offsets of a log do not divide its rows among learners.")
         if n_rows and not (self.action.min() >= 0 and self.action.max() < len(self.actions)):
             raise DataError("an action code lies outside the vocabulary.")
-        if self.outcome is not None and not np.isin(self.outcome, (0, 1)).all():
+        if self.outcome is not None and ((self.outcome != 0) & (self.outcome != 1)).any():
             raise DataError("outcomes are 0 or 1.")
         for name in ("action", "outcome", "offsets", "item", "time", "group"):
             column = getattr(self, name)
@@ -143,9 +144,9 @@ class Interactions:
     @property
     def learner(self) -> IntArray:
         """Position of the learner of each row."""
-        if not self._learner:
-            self._learner.append(np.repeat(np.arange(self.n_learners, dtype=np.int32), self.lengths))
-        return self._learner[0]
+        if "learner" not in self.kept:
+            self.kept["learner"] = np.repeat(np.arange(self.n_learners, dtype=np.int32), self.lengths)
+        return cast(IntArray, self.kept["learner"])
 
     @property
     def has_times(self) -> bool:
@@ -220,7 +221,7 @@ class Interactions:
             "group": group,
         }
         check_declared(columns)
-        cells = CellOptions(time_unit=time_unit)  # type: ignore[arg-type]
+        cells = CellOptions(time_unit=time_unit)
         declared = {column.name: column for column in columns}
         return interactions_from_frame(frame, roles, first_line, single_rows, cells, declared, term)
 
@@ -306,7 +307,9 @@ class Interactions:
 
     def keep_rows(self, keep: NDArray[np.bool_], *, all_learners: bool = False) -> Interactions:
         """The log with some rows only; learners left without a row are gone unless all are kept."""
-        lengths = np.bincount(self.learner[keep], minlength=self.n_learners)
+        # Rows that are kept before each row; a large log has no room for the learner of every row.
+        kept = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(keep, dtype=np.int64)])[self.offsets]
+        lengths = np.diff(kept)
         present = (lengths > 0) | all_learners
         return replace(
             self,
@@ -426,3 +429,16 @@ def totals(code: IntArray, weight: NDArray[np.generic], n_codes: int) -> NDArray
     """The sum of the weights of each code."""
     sums: NDArray[np.float64] = np.bincount(code, weights=weight, minlength=n_codes).astype(np.float64)
     return sums
+
+
+def pair_codes(first: IntArray, second: IntArray, n_second: int) -> NDArray[np.int64]:
+    """Two codes as one."""
+    return first.astype(np.int64) * n_second + second
+
+
+def counted_pairs(
+    first: IntArray, second: IntArray, n_second: int
+) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    """The pairs of codes that occur (of learners and actions, say), in their order, and how often each does."""
+    pair, count = np.unique(pair_codes(first, second, n_second), return_counts=True)
+    return *np.divmod(pair, max(n_second, 1)), count.astype(np.float64)

@@ -23,6 +23,7 @@ from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.declared.companions import learners_file
 from understudy.logs.expectation import check_worth
+from understudy.logs.frames import rows_to_write
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions, as_log
@@ -38,7 +39,7 @@ class Sampling:
     meant_for: Annotated[
         str,
         "What the data is meant for: shares, difficulties, steps, or several with commas (default: the first two). "
-        "Where the forecast says that little but noise would be told about it, nothing is spent.",
+        "Where the forecast says that little but noise would be left of it, nothing is spent.",
     ] = ""
     anyway: Annotated[bool, "Go on although little would be learned from the result."] = False
 
@@ -178,9 +179,9 @@ def synthesize(
     )
 
 
-def synthetic_tables(synthetic: Interactions, out: Path) -> dict[Path, pl.DataFrame]:
+def synthetic_tables(synthetic: Interactions, out: Path) -> dict[Path, pl.DataFrame | pl.LazyFrame]:
     """What is written about synthetic learners: their rows, and a table with what is told about each of them."""
-    tables = {out: synthetic.to_polars(SYNTHETIC_PREFIX)}
+    tables = {out: rows_to_write(synthetic, SYNTHETIC_PREFIX)}
     if synthetic.learner_columns:
         tables[learners_file(out)] = synthetic.learners_to_polars(SYNTHETIC_PREFIX)
     return tables

@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from understudy.logs import parts
 from understudy.logs.generators.private_sums import (
     RESOLUTION,
     WalkStatistics,
     bin_edges,
-    bounded_sum,
     clipped_counts,
-    clipped_slopes,
     first_rows,
-    moments_of,
 )
 from understudy.logs.interactions import Interactions, joined
 from understudy.logs.models.rasch import PairCounts, fit_rasch, unexplained
@@ -24,6 +22,7 @@ pytestmark = pytest.mark.oracle
 
 EDGES = bin_edges(500)
 ACTIONS = tuple("abcdefg")
+EASINESS, WEIGHT = np.linspace(-1, 1, 7), np.linspace(0.5, 2.0, 7)
 STATISTICS = {
     "lengths": lambda log: WalkStatistics(log).lengths(EDGES),
     "length moments": lambda log: WalkStatistics(log).length_moments(500),
@@ -38,22 +37,12 @@ STATISTICS = {
     "some jumps": lambda log: WalkStatistics(log).jumps(4.0, np.array([0, 2, 5])),
     "shared actions": lambda log: WalkStatistics(log).shared_actions(64),
     "few shared actions": lambda log: WalkStatistics(log).shared_actions(2),
-    "slopes": lambda log: slopes(log)[0],
-    "curvature": lambda log: bounded_sum(slopes(log)[1], 20.0),
-    "abilities": lambda log: moments_of(slopes(log)[2], 4.0),
+    "slopes": lambda log: WalkStatistics(log).slopes(EASINESS, WEIGHT, 4.0),
+    "curvature": lambda log: WalkStatistics(log).curvature(EASINESS, WEIGHT, 4.0, 8.0),
+    "abilities": lambda log: WalkStatistics(log).abilities(EASINESS, 4.0),
+    "practice": lambda log: WalkStatistics(log).practice(EASINESS, 4.0),
+    "staying": lambda log: WalkStatistics(log).staying(WEIGHT / 3.0, 4.0),
 }
-
-
-def slopes(log):
-    """The sums of a Newton round at a fixed easiness and fixed weights."""
-    pairs = PairCounts.of(log)
-    state = unexplained(pairs, np.linspace(-1, 1, log.n_actions))
-    learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
-    weight = np.linspace(0.5, 2.0, log.n_actions)
-    total = clipped_slopes(
-        learner, pairs.action, state.residual, weight, (log.n_learners, log.n_actions), 4.0
-    )
-    return total, np.bincount(learner, state.curvature, log.n_learners), state.ability
 
 
 def make(sequences, outcomes):
@@ -137,6 +126,28 @@ def test_counts_by_plain_python(make_log):
 def test_a_learner_is_scaled_down_as_a_whole():
     total = WalkStatistics(make([[0] * 30 + [1] * 40], [[1] * 70])).rows(5.0)
     np.testing.assert_allclose(total.values[:2] * total.step, [3.0, 4.0], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_parts_add_up_to_the_whole(name, make_log, monkeypatch):
+    """To the last bit, however the learners are divided: sums are of whole numbers."""
+    log = make_log(np.random.default_rng(6), n_learners=40, n_actions=7, mean_length=20)
+    log = Interactions(log.action, log.outcome, log.offsets, ACTIONS)
+    whole = STATISTICS[name](log)
+    for most in (10, 150, 400):
+        monkeypatch.setattr(parts, "PART_ROWS", most)
+        found = STATISTICS[name](log)
+        np.testing.assert_array_equal(found.values, whole.values)
+        np.testing.assert_array_equal(found.step, whole.step)
+        assert found.sensitivity == whole.sensitivity
+
+
+@pytest.mark.parametrize("name", ["repeats", "successes", "new_jumps"])
+def test_numbers_of_learners_are_in_order_whatever_the_parts(name, make_log, monkeypatch):
+    log = make_log(np.random.default_rng(7), n_learners=40, mean_length=20)
+    whole = getattr(WalkStatistics(log), name)()
+    monkeypatch.setattr(parts, "PART_ROWS", 100)
+    np.testing.assert_array_equal(getattr(WalkStatistics(log), name)(), whole)
 
 
 def test_rows_past_the_longest_are_ignored(make_log):

@@ -13,7 +13,7 @@ from scipy.stats import ks_2samp
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.declared.term import Term
 from understudy.logs.generators.baselines import Markov
-from understudy.logs.generators.budget import Exact
+from understudy.logs.generators.budget import Exact, Spending
 from understudy.logs.generators.details import detail_shares
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import RESOLUTION
@@ -119,14 +119,14 @@ def test_counts_are_scaled_down_learner_by_learner():
     for i in range(log.n_learners):
         own = TimeStatistics(log.select([i]), sums.calendar)
         hours = np.zeros(168)
-        np.add.at(hours, own.hours[1], own.hours[2])
+        np.add.at(hours, *own.hours[0][1:])
         expected += hours * min(1.0, 5.0 / np.linalg.norm(hours))
     total = sums.counts(sums.hours, 5.0)
     assert total.values * total.step == pytest.approx(expected, abs=168 * 5 / RESOLUTION)
     norms = sums.log_norm(sums.hours)
     assert float((norms.values * norms.step)[0]) == pytest.approx(
         sum(
-            np.log(np.sqrt((TimeStatistics(log.select([i]), sums.calendar).hours[2] ** 2).sum()))
+            np.log(np.sqrt((TimeStatistics(log.select([i]), sums.calendar).hours[0][2] ** 2).sum()))
             / np.log(2**15)
             for i in range(40)
         ),
@@ -189,6 +189,38 @@ def test_hours_are_closer_than_their_noisy_counts():
     plain = np.maximum(noisy, 0) / np.maximum(noisy, 0).sum()
     off = [np.abs(law - real / real.sum()).sum() / 2 for law in (hour_law(noisy, 60.0), plain)]
     assert off[0] < off[1]
+
+
+@pytest.mark.oracle
+def test_days_and_hours_are_counted_apart_where_learners_are_few():
+    """Row by row, and clipped learner by learner; the law is the product of both."""
+    log = classroom(60)
+    sums = TimeStatistics(log, Calendar.of(TERM, 14))
+    expected = np.zeros((log.n_learners, 31))
+    for learner, time in zip(log.learner, log.time.astype("datetime64[s]").tolist(), strict=True):
+        expected[learner, time.hour] += 1.0
+        expected[learner, 24 + time.weekday()] += 0.5
+    total = sums.counts(sums.days_and_hours, None)
+    norms = np.linalg.norm(expected, axis=1, keepdims=True)
+    clipped = sums.counts(sums.days_and_hours, 3.0)
+    assert clipped.values * clipped.step == pytest.approx(
+        (expected * np.minimum(1.0, 3.0 / np.maximum(norms, 1e-9))).sum(axis=0), abs=31 * 3 / RESOLUTION
+    )
+    hours, days = expected.sum(axis=0)[:24], expected.sum(axis=0)[24:]
+    law = hour_law(np.concatenate([hours, days]), 1e-6).reshape(7, 24)
+    assert law.sum(axis=0) == pytest.approx(hours / hours.sum(), abs=1e-3)
+    assert law.sum(axis=1) == pytest.approx(days / days.sum(), abs=1e-3)
+    assert total.values.shape == (31,)
+
+
+@pytest.mark.parametrize(("n_learners", "n_cells"), [(150, 31), (700, 168)])
+def test_how_hours_are_asked_for_follows_from_public_numbers(n_learners, n_cells):
+    log = classroom(n_learners)
+    noise = seeded_noise(np.random.default_rng(0))
+    for same in (log, log.select(np.zeros(n_learners, dtype=np.int64))):
+        spending = Spending(1.0, noise, vocabulary=False, shares={"all else": 1.0, **detail_shares(same)})
+        fit_times(same, spending, n_learners)
+        assert len(spending.released["times hours 0"].values) == n_cells
 
 
 # ---- generators

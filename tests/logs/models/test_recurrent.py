@@ -104,7 +104,7 @@ def rule_log(n_learners=40):
     return Interactions.from_sequences(sequences, outcomes, actions=["a", "b", "c", "never tried"])
 
 
-SCHEDULE = recurrent.Schedule(rate=2e-2, lanes=16, epochs=60, patience=60, piece=4)
+SCHEDULE = recurrent.TrainingSchedule(rate=2e-2, lanes=16, epochs=60, patience=60, piece=4)
 
 
 def trained(learned, schedule=SCHEDULE):
@@ -148,7 +148,9 @@ def test_a_schedule_of_cuts_goes_from_short_pieces_to_long_ones():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recurrent, "Lanes", Watched)
-        trained(False, recurrent.Schedule(1e-3, 16, epochs=2, patience=2, decay=False, cuts=(7, 3, 1)))
+        trained(
+            False, recurrent.TrainingSchedule(1e-3, 16, epochs=2, patience=2, decay=False, cuts=(7, 3, 1))
+        )
     assert list(dict.fromkeys(sizes)) == [1, 3, 7]
 
 

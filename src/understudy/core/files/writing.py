@@ -169,21 +169,29 @@ def check_suffix(path: Path) -> None:
         )
 
 
-def write_table(table: pl.DataFrame, path: Path, *, kind: str) -> None:
+def write_table(table: pl.DataFrame | pl.LazyFrame, path: Path, *, kind: str) -> None:
     """Write a table whole or not at all; `kind` says in the metadata of Parquet what it holds."""
     write_tables({path: table}, kind=kind)
 
 
-def write_tables(tables: Mapping[Path, pl.DataFrame], *, kind: str) -> None:
-    """Write tables that belong together: none has its name before all of them are whole."""
+def write_tables(tables: Mapping[Path, pl.DataFrame | pl.LazyFrame], *, kind: str) -> None:
+    """Write tables that belong together: none has its name before all of them are whole.
+
+    A lazy frame is written as it is made, some rows at a time.
+    """
     (path, table), *others = tables.items()
     check_suffix(path)
 
     def write(temporary: Path) -> None:
-        if path.suffix.lower() == ".csv":
+        csv, metadata = path.suffix.lower() == ".csv", {"understudy": kind}
+        if isinstance(table, pl.LazyFrame) and csv:
+            table.sink_csv(temporary, datetime_format=TIMES_AS_TEXT)
+        elif isinstance(table, pl.LazyFrame):
+            table.sink_parquet(temporary, metadata=metadata)
+        elif csv:
             table.write_csv(temporary, datetime_format=TIMES_AS_TEXT)
         else:
-            table.write_parquet(temporary, metadata={"understudy": kind})
+            table.write_parquet(temporary, metadata=metadata)
         if others:
             write_tables(dict(others), kind=kind)
 

@@ -12,7 +12,8 @@ from understudy.errors import UsageError
 from understudy.logs.generators.generator import DetailsBy, Generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
-from understudy.logs.models.rasch import fit_rasch
+from understudy.logs.models.rasch_in_parts import fit_rasch_of
+from understudy.logs.parts import sum_over
 
 
 class Drop(Generator):
@@ -79,8 +80,8 @@ class Markov(Generator):
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Count the transitions; fit difficulties and the spread of abilities."""
-        counts = TransitionCounts.of(log)
-        rasch = fit_rasch(log)
+        counts = sum_over(log, TransitionCounts.of)
+        rasch = fit_rasch_of(log)
         self.actions_ = log.actions
         self.longest_ = counts.longest
         self.tables_ = AliasTables.of(counts)

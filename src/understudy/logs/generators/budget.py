@@ -74,6 +74,11 @@ class Noisy:
     values: Floats
     sigma: float | Floats
 
+    @property
+    def largest_sigma(self) -> float:
+        """The one that all entries share, or the largest of theirs."""
+        return float(np.max(self.sigma))
+
 
 @lru_cache
 def budget(epsilon: float, delta: float) -> float:

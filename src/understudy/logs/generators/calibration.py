@@ -18,15 +18,13 @@ from understudy.logs.interactions import IntArray, Interactions, offsets_of, tot
 from understudy.logs.models.cells import (
     N_PRACTICE,
     new_jumps,
-    practice_cells,
     practice_places,
     practice_table,
     run_places,
 )
 from understudy.logs.models.lengths import spread_lengths
-from understudy.logs.models.markov import AliasTables, TransitionCounts
-from understudy.logs.models.rasch import PairCounts, unexplained
-from understudy.logs.models.runs import N_CELLS, RunModel, RunStates
+from understudy.logs.models.markov import AliasTables
+from understudy.logs.models.runs import N_CELLS, RunModel
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +74,7 @@ def calibrated(targets: RunTargets) -> RunModel:
     names = tuple(str(code) for code in range(n_actions))
     for turn in range(N_ROUNDS):
         model = RunModel(
-            jumps=_tables(targets.start, targets.jump * arrivals),
+            jumps=AliasTables.from_matrix(targets.jump, arrivals, targets.start),
             stay=stay,
             stay_by_cell=stay_by_cell,
             easiness=targets.easiness + easier,
@@ -86,7 +84,8 @@ def calibrated(targets: RunTargets) -> RunModel:
         lengths = spread_lengths(targets.length_law, n_learners, rng)
         ability = spread_abilities(lengths, targets.ability_spread, rng)
         log = Interactions(*model.walk(ability, lengths, rng), offsets_of(lengths), names)
-        walks, runs, cell = WalkStatistics(log), RunStates.of(log), practice_cells(log)
+        walks = WalkStatistics(log)
+        runs, cell = walks.run_states, walks.practice_cells
         # Steps get shorter, so that what chance did to one round is forgotten.
         pace = 1.0 / (1.0 + turn / 3.0)
 
@@ -103,17 +102,15 @@ def calibrated(targets: RunTargets) -> RunModel:
         stay_by_cell = stay_by_cell + pace * (believed - stay_by_cell)
 
         if targets.practice is not None:
-            pairs = PairCounts.of(log)
-            state = unexplained(pairs, targets.easiness)
-            own = state.ability
-            chance = expit(targets.easiness[log.action] + own[log.learner])
+            state = walks.unexplained(targets.easiness)
+            chance = expit(targets.easiness[log.action] + state.ability[log.learner])
             bend = totals(cell, chance * (1.0 - chance), N_PRACTICE)
-            total = walks.practice(targets.easiness, own, CELL_NORM)
+            total = walks.practice(targets.easiness, CELL_NORM)
             believed = _believed(gain, targets.practice, total, bend, scale, practice_places())
             gain = gain + pace * (believed - gain)
             # Who fits difficulties to the walks has to find those that were fitted to the learners, practice or not.
             excess, bend = (
-                totals(pairs.action, each, n_actions) for each in (state.residual, state.curvature)
+                totals(state.action, each, n_actions) for each in (state.residual, state.curvature)
             )
             level = float(logit(targets.success_rate) - logit(log.success.mean()))
             easier = easier + level - pace * np.clip(excess / (bend + FEW), -1.0, 1.0)
@@ -160,13 +157,3 @@ def _departure(wanted: Floats, code: IntArray, yes: NDArray[np.int8]) -> Floats:
     shown = (totals(code, yes, len(wanted)) + FEW * wanted) / (n + FEW)
     departure: Floats = logit(wanted) - logit(np.clip(shown, 1e-3, 1.0 - 1e-3))
     return departure
-
-
-def _tables(start: Floats, jump: Floats) -> AliasTables:
-    """Tables for drawing jumps and starts."""
-    whole = np.vstack([jump / np.maximum(jump.sum(axis=1, keepdims=True), 1e-15), start])
-    source, target = np.nonzero(whole > 1e-9)
-    counts = TransitionCounts(
-        source.astype(np.int32), target.astype(np.int32), whole[source, target], len(start), 0, 0
-    )
-    return AliasTables.of(counts)

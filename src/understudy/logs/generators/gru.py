@@ -19,7 +19,7 @@ from understudy.logs.interactions import Interactions
 from understudy.logs.models.rasch import fit_rasch
 
 if TYPE_CHECKING:
-    from understudy.logs.models.recurrent import Schedule, Shape
+    from understudy.logs.models.recurrent import Shape, TrainingSchedule
 
 # What a saved network consists of, beside its weights.
 _LEARNED = (
@@ -173,16 +173,16 @@ class Gru(Generator):
             learned_outcomes=self.outcomes == "learned",
         )
 
-    def _schedule(self, n_places: int) -> Schedule:
-        from understudy.logs.models.recurrent import Schedule
+    def _schedule(self, n_places: int) -> TrainingSchedule:
+        from understudy.logs.models.recurrent import TrainingSchedule
 
         lanes = int(self.batch)
         if self.trained_as == "published":
             epochs = int(self.epochs) or 1000
-            return Schedule(1e-3, lanes, epochs, patience=100, decay=False, cuts=(20, 10, 5, 5))
+            return TrainingSchedule(1e-3, lanes, epochs, patience=100, decay=False, cuts=(20, 10, 5, 5))
         # A small log is read more often, so that there are a few hundred steps.
         epochs = int(self.epochs) or max(30, 300 * 32 * lanes // max(n_places, 1))
-        return Schedule(3e-3, lanes, min(epochs, 300), patience=8)
+        return TrainingSchedule(3e-3, lanes, min(epochs, 300), patience=8)
 
     def _sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
         """Sequences of invented learners whose abilities are drawn from a normal law."""

@@ -50,13 +50,9 @@ from understudy.logs.generators.generator import DetailsBy, Generator
 from understudy.logs.generators.private_sums import (
     WalkStatistics,
     bin_edges,
-    bounded_sum,
-    clip_factors,
-    clipped_slopes,
     first_rows,
-    moments_of,
 )
-from understudy.logs.interactions import IntArray, Interactions, totals
+from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.models.curriculum import by_chapter
 from understudy.logs.models.denoising import (
     NO_ZEROS,
@@ -68,7 +64,6 @@ from understudy.logs.models.denoising import (
 )
 from understudy.logs.models.lengths import Lengths, spread_lengths
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
-from understudy.logs.models.rasch import PairCounts, unexplained
 
 Floats = NDArray[np.float64]
 
@@ -225,7 +220,7 @@ class MarkovDP(Generator):
         """The rows that are read: up to the last length that stands out from the noise, if that is beyond the usual."""
         edges = bin_edges(self.longest)
         (lengths,) = spending.spend("lengths", WalkStatistics(log).lengths(edges))
-        self.longest_ = choose_longest(lengths.values, float(np.max(lengths.sigma)), edges)
+        self.longest_ = choose_longest(lengths.values, lengths.largest_sigma, edges)
         # Learners with more rows are cut, and are in the last bin with the noise of all bins from there on.
         last = int(np.searchsorted(edges, self.longest_ + 1)) - 1
         counts = np.append(lengths.values[:last], lengths.values[last:].sum())
@@ -271,7 +266,7 @@ class MarkovDP(Generator):
         self.expected_popularity_ = expected / expected.sum()
         run_shares, _ = _believed(runs, float(runs.values.sum()), self.popularity_)
         # Noise of an action's share of the rows, in shares.
-        self.share_noise_ = float(np.max(rows.sigma)) / max(float(rows.values.sum()), 1.0)
+        self.share_noise_ = rows.largest_sigma / max(float(rows.values.sum()), 1.0)
         stay = stay_chances(self.popularity_, run_shares, stay_share, self.share_noise_)
         arrivals = self.popularity_ * (1.0 - stay) + 1e-12
         arrivals /= arrivals.sum()
@@ -289,19 +284,19 @@ class MarkovDP(Generator):
         (moments,) = spending.spend("length moments", walks.length_moments(self.longest_))
         (starts,) = spending.spend("starts", walks.starts())
         believed = Lengths(self.n_learners_, edges)
-        believed.observe_moments(moments.values, float(np.max(moments.sigma)))
+        believed.observe_moments(moments.values, moments.largest_sigma)
         believed.observe_bins(lengths.values, lengths.sigma)
         law, _ = believed.law()
         most, self.success_error_ = choose_most_rows(law, self.n_learners_, spending.rho_of("totals"))
         (overall,) = spending.spend("totals", walks.totals(most))
         # Successes and failures together are rows, with the noise of both.
-        noise_of_rows = sqrt(2.0) * float(np.max(overall.sigma))
+        noise_of_rows = sqrt(2.0) * overall.largest_sigma
         believed.observe(np.minimum(believed.rows, most), float(overall.values[1:].sum()), noise_of_rows)
         self.length_law_, self.rows_factor_ = believed.law()
         self.unseen_ = believed.unseen
         n_runs, successes, failures = np.maximum(overall.values, 1.0)
         # How far shares of these rows may be off.
-        self.share_doubt_ = float(np.max(overall.sigma)) / (successes + failures)
+        self.share_doubt_ = overall.largest_sigma / (successes + failures)
         self.success_rate_ = float(np.clip(successes / (successes + failures), 0.02, 0.98))
         return starts, float(np.clip(1.0 - n_runs / (successes + failures), 0.0, 0.98))
 
@@ -323,7 +318,7 @@ class MarkovDP(Generator):
             ("runs", noisy[1], np.maximum(rows * (1.0 - stay_share), 1.0), RUN_NORM_GROWS),
         ):
             usual = grows * np.log(entries)
-            error = float(np.max(each.sigma)) * np.log(self.longest_) / self.n_learners_
+            error = each.largest_sigma * np.log(self.longest_) / self.n_learners_
             mean = float(each.values[0]) * np.log(self.longest_) / self.n_learners_
             known = NORM_DOUBT**2 / (NORM_DOUBT**2 + error**2)
             size = np.exp(usual + known * (mean - float(self.length_law_ @ usual)))
@@ -340,22 +335,17 @@ class MarkovDP(Generator):
         return norms
 
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
-        ability = self._fit_difficulties(log, spending, ROUNDS)
-        (moments,) = spending.spend("abilities", moments_of(ability, MOST_ABILITY))
+        walks = WalkStatistics(log)
+        self._fit_difficulties(walks, spending, ROUNDS)
+        (moments,) = spending.spend("abilities", walks.abilities(self.easiness_, MOST_ABILITY))
         mean, square = moments.values / self.n_learners_
         self.ability_mean_ = float(np.clip(mean, -2.0, 2.0))
         self.ability_spread_ = float(np.sqrt(np.clip(square - mean**2, 0.05, 4.0)))
         self.easiness_ = self.easiness_ + self._shift_to_success_rate()
 
-    def _fit_difficulties(self, log: Interactions, spending: Spending, rounds: Sequence[Round]) -> Floats:
-        """Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out.
-
-        Returns what nobody else may see: each learner's own ability.
-        """
-        popularity = self.expected_popularity_
-        pairs = PairCounts.of(log)
-        learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
-        shape = (log.n_learners, log.n_actions)
+    def _fit_difficulties(self, walks: WalkStatistics, spending: Spending, rounds: Sequence[Round]) -> None:
+        """Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out."""
+        log, popularity = walks.log, self.expected_popularity_
         norm = slope_norm(self.n_learners_, spending.rho)
         # Slopes of very long sequences are scaled down to the norm, and their curvature with them.
         mean_rows = self._n_rows / self.n_learners_
@@ -369,16 +359,11 @@ class MarkovDP(Generator):
         usual = np.minimum(USUAL_CURVATURE * rows, CLIPPED_CURVATURE * norm * np.sqrt(rows))
         doubt, total = np.empty(0), max(self.n_learners_ * float(self.length_law_ @ usual), 1.0)
         for number, (slopes, curvature) in enumerate(rounds):
-            state = unexplained(pairs, easiness)
-            (slope,) = spending.spend(
-                slopes, clipped_slopes(learner, pairs.action, state.residual, weight, shape, norm)
-            )
+            (slope,) = spending.spend(slopes, walks.slopes(easiness, weight, norm))
             if curvature:
-                factor = clip_factors(learner, state.residual * weight[pairs.action], log.n_learners, norm)
-                own = totals(learner, state.curvature, log.n_learners) * factor
-                (bends,) = spending.spend(curvature, bounded_sum(own, most_curvature))
+                (bends,) = spending.spend(curvature, walks.curvature(easiness, weight, norm, most_curvature))
                 # Drawn to what is usual for such lengths: taken as it is, noise would have steps of any size.
-                known = 1.0 / (1.0 + (float(np.max(bends.sigma)) / (CURVATURE_DOUBT * total)) ** 2)
+                known = 1.0 / (1.0 + (bends.largest_sigma / (CURVATURE_DOUBT * total)) ** 2)
                 total = max(total + known * (float(bends.values[0]) - total), 1.0)
             share = popularity * _usual_variance(easiness)
             bend = total * share / share.sum() + 1.0
@@ -394,7 +379,6 @@ class MarkovDP(Generator):
         self.easiness_ = easiness
         spread = float(np.sum(popularity * (easiness - popularity @ easiness) ** 2))
         self.signal_["difficulties"] = spread / (spread + float(np.sum(popularity * doubt)))
-        return unexplained(pairs, easiness).ability
 
     def _shift_to_success_rate(self) -> float:
         """By how much all actions have to be easier for the model to succeed as often as the learners did."""
@@ -425,7 +409,7 @@ def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float
     total = WalkStatistics(log).shared_actions(MOST_OWN_ACTIONS)
     candidate = np.flatnonzero(total.values > 0)
     (shared,) = spending.spend("vocabulary", replace(total, values=total.values[candidate]))
-    threshold = vocabulary_threshold(float(np.max(shared.sigma)), delta, MOST_OWN_ACTIONS)
+    threshold = vocabulary_threshold(shared.largest_sigma, delta, MOST_OWN_ACTIONS)
     counts = {log.actions[code]: count for code, count in zip(candidate, shared.values, strict=True)}
     told = natural_order([name for name, count in counts.items() if count > threshold])
     spending.released["vocabulary 0"] = Noisy(np.array([counts[name] for name in told]), shared.sigma)
@@ -434,7 +418,7 @@ def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float
 
 def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]:
     """Shares of a noisy count vector and how much of them is signal; without any, the prior."""
-    return shrunk_shares(noisy.values, float(np.max(noisy.sigma)), total, prior)
+    return shrunk_shares(noisy.values, noisy.largest_sigma, total, prior)
 
 
 def _usual_variance(easiness: Floats) -> Floats:
@@ -459,7 +443,7 @@ def _jump_chances(jumps: Noisy, some: IntArray, arrivals: Floats) -> Floats:
     if len(some) > 1:
         among = arrivals[some] / arrivals[some].sum()
         matrix = jumps.values.reshape(len(some), len(some))
-        known = fit_margins(shrink_jumps(matrix, float(np.max(jumps.sigma)), among), among)
+        known = fit_margins(shrink_jumps(matrix, jumps.largest_sigma, among), among)
         known /= np.maximum(known.sum(axis=1, keepdims=True), 1e-15)
         jump[np.ix_(some, some)] = known * arrivals[some].sum()
         np.fill_diagonal(jump, 0.0)

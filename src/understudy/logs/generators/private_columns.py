@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from understudy.logs.declared.columns import Column, Declared
 from understudy.logs.generators.budget import LONG_STANDS_OUT, Noisy, Spending, choose_norm
-from understudy.logs.generators.private_sums import Total, clip_factors, clipped_counts, counted_pairs, one_of
-from understudy.logs.interactions import IntArray, Interactions
+from understudy.logs.generators.private_sums import Total, clip_factors, clipped_counts, one_of
+from understudy.logs.interactions import IntArray, Interactions, counted_pairs
 from understudy.logs.models.declared_columns import (
     N_RATE_CLASSES,
     N_ROW_CLASSES,
@@ -175,7 +175,7 @@ def cells(log: Interactions, cell: IntArray, n_cells: int, norm: float) -> Total
 
 def _norm(found: Noisy, n_cells: int, entries: float, n_learners: int, rho: float) -> float:
     """Where to clip, by noisy numbers of learners of each size."""
-    sigma = _sigma(found)
+    sigma = found.largest_sigma
     beyond = np.cumsum(found.values[::-1])[::-1]
     noise = sigma * np.sqrt(np.arange(N_SIZES, 0, -1))
     # Sizes past the last that stands out would be learners whom the noise invented, with more rows than all others.
@@ -208,7 +208,7 @@ def _fit_row_column(
         n_learners,
         ENTRIES_BY_OUTCOME,
     )
-    sigma = _sigma(counts)
+    sigma = counts.largest_sigma
     by_outcome = counts.values.reshape(n_outcomes, n_codes)
     all_rows = margin(by_outcome.sum(axis=0), sigma * sqrt(n_outcomes), coding)
     groups = Groups.of(all_rows, ROW_GROUPS, ordered=coding.ordered)
@@ -228,7 +228,7 @@ def _fit_row_column(
         n_learners,
         ENTRIES_BY_ACTION,
     )
-    noise = _sigma(table)
+    noise = table.largest_sigma
     found = table.values.reshape(-1, n_outcomes, n_groups)
     if by_action:
         shares = by_action_and_outcome(found, noise, outcomes, overall)
@@ -312,10 +312,9 @@ def _fit_learner_columns(
     counts: dict[str, Noisy] = {}
     for (key, coding), column in zip(codings.items(), log.learner_columns, strict=True):
         codes = coding.codes(column)
-        (counts[key],) = spending.spend(
-            statistic_of(column.declared, "shares"), one_of(codes, coding.n_codes)
-        )
-        known[key] = _Known(codes, margin(counts[key].values, _sigma(counts[key]), coding), coding.ordered)
+        (count,) = spending.spend(statistic_of(column.declared, "shares"), one_of(codes, coding.n_codes))
+        counts[key] = count
+        known[key] = _Known(codes, margin(count.values, count.largest_sigma, coding), coding.ordered)
     best = _best_predictors(known, list(walks), list(codings), spending)
     return [
         _given(key, best[key], known, coding, spending, counts[key], n_learners)
@@ -342,7 +341,7 @@ def _best_predictors(
     for (one, other), table in zip(pairs, noisy, strict=True):
         tables[one, other] = table.values.reshape(groups[one].n, groups[other].n)
         tables[other, one] = tables[one, other].T
-    sigma = _sigma(noisy[0])
+    sigma = noisy[0].largest_sigma
     best: dict[str, list[str]] = {}
     for key in keys:
         strength = {other: relation(tables[key, other], sigma) for other in earlier[key]}
@@ -397,14 +396,14 @@ def _given(
         shares = by_predictors([*tables, together][: 2 * len(given) - 1], overall, axes, own.axis)
     else:
         both = _mean(count, tables[0])
-        shares = margin(both.values, _sigma(both), coding)[None, :]
+        shares = margin(both.values, both.largest_sigma, coding)[None, :]
     learned = LearnedColumn(
         coding.declared.name,
         "learner",
         tuple(_words(other) for other in best),
         own.n,
-        min(1.0, 0.4 * _sigma(count) * float(np.sqrt(own.sizes).sum()) / n_learners),
-        min(1.0, 0.4 * _sigma(tables[0]) * tables[0].values.size / n_learners),
+        min(1.0, 0.4 * count.largest_sigma * float(np.sqrt(own.sizes).sum()) / n_learners),
+        min(1.0, 0.4 * tables[0].largest_sigma * tables[0].values.size / n_learners),
     )
     return LearnerColumn(coding, given, shares, own.within(known[key].shares)), learned
 
@@ -420,7 +419,7 @@ def _words(predictor: str) -> str:
 
 def _class_shares(noisy: Noisy) -> Floats:
     """Shares of classes of walks, and of a last code for what is missing, which none is."""
-    counts = smoothed(noisy.values, _sigma(noisy), np.ones(len(noisy.values)))
+    counts = smoothed(noisy.values, noisy.largest_sigma, np.ones(len(noisy.values)))
     return np.append(counts / max(float(counts.sum()), 1e-9), 0.0)
 
 
@@ -466,7 +465,7 @@ def by_predictors(tables: Sequence[Noisy], overall: Floats, given: Sequence[Axis
     the two together from what each of them lets expect.
     """
     shares = [
-        shaped(table.values.reshape(axis.n, own.n), _sigma(table), overall, (axis, own))
+        shaped(table.values.reshape(axis.n, own.n), table.largest_sigma, overall, (axis, own))
         for table, axis in zip(tables, given, strict=False)
     ]
     if len(given) == 1:
@@ -477,18 +476,16 @@ def by_predictors(tables: Sequence[Noisy], overall: Floats, given: Sequence[Axis
         for table, axis in zip(tables, given, strict=False)
     ]
     # How many have which classes of both: the noise of it is that of all groups of the column.
-    counts, noise = together.sum(axis=2), _sigma(tables[2]) * sqrt(own.n)
+    counts, noise = together.sum(axis=2), tables[2].largest_sigma * sqrt(own.n)
     beside = shaped(counts, noise, learners[1] / learners[1].sum(), tuple(given), USUAL_INTERACTION)
     weight = (learners[0] / learners[0].sum())[:, None] * beside
     guess = raked(weight, shares[0], shares[1], overall)
-    return shaped(together, _sigma(tables[2]), guess, (*given, own), USUAL_INTERACTION).reshape(-1, own.n)
-
-
-def _sigma(noisy: Noisy) -> float:
-    return float(np.max(noisy.sigma))
+    return shaped(together, tables[2].largest_sigma, guess, (*given, own), USUAL_INTERACTION).reshape(
+        -1, own.n
+    )
 
 
 def _mean(one: Noisy, other: Noisy) -> Noisy:
     """Two noisy counts of the same, by how much noise each has."""
-    weight, more = (_sigma(each) ** -2.0 for each in (one, other))
+    weight, more = (each.largest_sigma**-2.0 for each in (one, other))
     return Noisy((weight * one.values + more * other.values) / (weight + more), (weight + more) ** -0.5)

@@ -5,18 +5,24 @@ A run is an unbroken stretch of attempts at one action; a jump leads from one ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from understudy.logs.interactions import IntArray, Interactions, totals
+from understudy.logs.interactions import IntArray, Interactions, counted_pairs, pair_codes, totals
 from understudy.logs.models.cells import N_PRACTICE, new_jumps, practice_cells
 from understudy.logs.models.curriculum import displacement_class, n_displacements
+from understudy.logs.models.rasch import PairCounts, Unexplained, unexplained
 from understudy.logs.models.runs import N_CELLS, RunStates
+from understudy.logs.parts import in_parts, list_over, sum_over
 
 # Lattice steps within a clipping norm: what rounding towards zero loses is far below the noise.
 RESOLUTION = 2**18
@@ -116,6 +122,13 @@ def moments_of(value: Floats, most: float) -> Total:
     return Total(lattice.sum(axis=1).astype(np.int64), sensitivity, step, _columns(lattice.T))
 
 
+def log_norms(entries: Entries, n_learners: int, largest: float) -> Total:
+    """Sum of the logarithms of the norms of learners' counts, from 0 to 1 (`largest`)."""
+    learner, _, count = entries
+    norm = np.sqrt(totals(learner, count**2, n_learners))
+    return bounded_sum(np.log(np.maximum(norm, 1.0)) / np.log(largest), 1.0)
+
+
 def clip_factors(learner: IntArray, entry: Floats, n_learners: int, norm: float) -> Floats:
     """By how much each learner's vector is scaled down to reach `norm`; 1 where it need not be."""
     length = np.sqrt(totals(learner, entry**2, n_learners))
@@ -152,16 +165,56 @@ Floats = NDArray[np.float64]
 Entries = tuple[IntArray, IntArray, Floats]
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _by_parts(method: Method) -> Method:
+    """A sum over learners: of a large log it is taken part by part, without what the audit would look at."""
+
+    @functools.wraps(method)
+    def whole(self: WalkStatistics, *given: Any) -> Total:
+        if not in_parts(self.log):
+            return cast(Total, method(self, *given))
+        return sum_over(self.log, functools.partial(_of_part, method.__name__, given))
+
+    return cast(Method, whole)
+
+
+def _of_part(name: str, given: tuple[Any, ...], part: Interactions) -> Total:
+    total: Total = getattr(WalkStatistics(part), name)(*given)
+    return replace(total, parts=None)
+
+
+def _listed(method: Method) -> Method:
+    """Numbers per learner: of a large log, those of its parts one after the other."""
+
+    @functools.wraps(method)
+    def whole(self: WalkStatistics) -> Any:
+        if not in_parts(self.log):
+            return method(self)
+        parts = list_over(self.log, functools.partial(_listed_of_part, method.__name__))
+        return np.concatenate(parts, axis=-1)
+
+    return cast(Method, whole)
+
+
+def _listed_of_part(name: str, part: Interactions) -> Floats:
+    return np.asarray(getattr(WalkStatistics(part), name)())
+
+
 class WalkStatistics:
     """Sums over the learners of a log; each function bounds a learner's part by that learner's rows."""
 
     def __init__(self, log: Interactions) -> None:
         self.log = log
+        self._asked: Floats | None = None
 
+    @_by_parts
     def lengths(self, edges: IntArray) -> Total:
         """Learners by length; bin b holds edges[b] to edges[b + 1] - 1."""
         return one_of(_bins(self.log.lengths, edges), len(edges) - 1)
 
+    @_by_parts
     def length_moments(self, longest: int) -> Total:
         """Sums of learners' logarithm of length, from 0 (one row) to 1 (`longest`), and of its square.
 
@@ -172,19 +225,23 @@ class WalkStatistics:
         total = lattice.sum(axis=1).astype(np.int64)
         return Total(total, np.sqrt(2.0) * RESOLUTION, 1.0 / RESOLUTION, _columns(lattice.T))
 
+    @_by_parts
     def starts(self) -> Total:
         """Learners by first action."""
         some = np.flatnonzero(self.log.lengths)
         return one_of(self.log.action[self.log.offsets[some]], self.log.n_actions, some)
 
+    @_by_parts
     def row_norms(self, longest: int) -> Total:
         """Sum of the logarithms of the norms of learners' attempts per action, from 0 to 1 (`longest`)."""
-        return self._log_norms(self._rows, longest)
+        return log_norms(self._rows, self.log.n_learners, longest)
 
+    @_by_parts
     def run_norms(self, longest: int) -> Total:
         """The same of their runs per action."""
-        return self._log_norms(self._runs, longest)
+        return log_norms(self._runs, self.log.n_learners, longest)
 
+    @_by_parts
     def totals(self, longest: float) -> Total:
         """(runs, successes, failures) of all learners, those with more than `longest` rows scaled down.
 
@@ -206,19 +263,28 @@ class WalkStatistics:
         total = lattice.sum(axis=0).astype(np.int64)
         return Total(total, sqrt(3.0) * RESOLUTION, longest / RESOLUTION, _columns(lattice))
 
+    @_by_parts
     def rows(self, norm: float, weight: Floats | None = None) -> Total:
         """Attempts per action, those of each action weighted."""
         return clipped_counts(*self._rows, self._shape, norm, weight)
 
+    @_by_parts
     def runs(self, norm: float) -> Total:
         """Runs per action."""
         return clipped_counts(*self._runs, self._shape, norm)
 
+    @_listed
     def repeats(self) -> Floats:
         """Per learner: rows that are not the first of a run. Not a sum: it is given out by no mechanism."""
         learner, _, runs = self._runs
         return self.log.lengths - totals(learner, runs, self.log.n_learners)
 
+    @_listed
+    def successes(self) -> Floats:
+        """Per learner: successes."""
+        return totals(self.log.learner, self.log.success, self.log.n_learners)
+
+    @_listed
     def new_jumps(self) -> tuple[Floats, Floats]:
         """Per learner: jumps to actions that they had not tried before, and all jumps. Not sums, either."""
         learner = self.log.learner[self._jump_rows]
@@ -227,38 +293,67 @@ class WalkStatistics:
             learner, np.ones(len(learner)), n_learners
         )
 
+    @_by_parts
     def jumps(self, norm: float, actions: IntArray) -> Total:
         """Jumps from each to each of the given actions, as one long row."""
         log, n = self.log, len(actions)
         place = np.full(log.n_actions, -1, dtype=np.int64)
         place[actions] = np.arange(n)
-        learner, action = log.learner[self._new_run].astype(np.int64), log.action[self._new_run]
+        learner, action = log.learner[self._new_run], log.action[self._new_run]
         same = learner[1:] == learner[:-1]
         source, target = place[action[:-1][same]], place[action[1:][same]]
         known = (source >= 0) & (target >= 0)
-        key = learner[1:][same][known] * (n * n) + source[known] * n + target[known]
-        pair, count = np.unique(key, return_counts=True)
-        shape = (log.n_learners, n * n)
-        return clipped_counts(pair // (n * n), pair % (n * n), count.astype(np.float64), shape, norm)
+        jump = pair_codes(source[known], target[known], n)
+        counted = counted_pairs(learner[1:][same][known], jump, n * n)
+        return clipped_counts(*counted, (log.n_learners, n * n), norm)
 
+    @_by_parts
     def staying(self, expected: Floats, norm: float) -> Total:
         """Per cell of a run: how many more learners stayed than is expected of their action; last rows left out."""
-        states = RunStates.of(self.log)
+        states = self.run_states
         asked = states.stays >= 0
         beyond = states.stays[asked] - expected[self.log.action[asked]]
         return self._beyond(self.log.learner[asked], states.cell[asked], beyond, N_CELLS, norm)
 
-    def practice(self, easiness: Floats, ability: Floats, norm: float) -> Total:
+    @_by_parts
+    def slopes(self, easiness: Floats, weight: Floats, norm: float) -> Total:
+        """Slopes of the likelihood in the easiness of each action, each learner's ability taken out."""
+        state = self.unexplained(easiness)
+        return clipped_slopes(state.learner, state.action, state.residual, weight, self._shape, norm)
+
+    @_by_parts
+    def curvature(self, easiness: Floats, weight: Floats, norm: float, most: float) -> Total:
+        """Sum of learners' curvature there, scaled down like their slopes."""
+        state, n_learners = self.unexplained(easiness), self.log.n_learners
+        factor = clip_factors(state.learner, state.residual * weight[state.action], n_learners, norm)
+        return bounded_sum(totals(state.learner, state.curvature, n_learners) * factor, most)
+
+    @_by_parts
+    def abilities(self, easiness: Floats, most: float) -> Total:
+        """Sums of learners' abilities at this easiness, and of their squares."""
+        return moments_of(self.unexplained(easiness).ability, most)
+
+    def unexplained(self, easiness: Floats) -> Unexplained:
+        """What this easiness leaves unexplained; several statistics ask for the same."""
+        if self._asked is not easiness:
+            self._asked, self._unexplained = easiness, unexplained(self._pairs, easiness)
+        return self._unexplained
+
+    @cached_property
+    def _pairs(self) -> PairCounts:
+        return PairCounts.of(self.log)
+
+    @_by_parts
+    def practice(self, easiness: Floats, norm: float) -> Total:
         """Per cell of earlier attempts: how many more succeeded than is expected of them and of their action."""
-        log = self.log
+        log, ability = self.log, self.unexplained(easiness).ability
         beyond = log.success - expit(easiness[log.action] + ability[log.learner])
-        return self._beyond(log.learner, practice_cells(log), beyond, N_PRACTICE, norm)
+        return self._beyond(log.learner, self.practice_cells, beyond, N_PRACTICE, norm)
 
     def _beyond(self, learner: IntArray, cell: IntArray, beyond: Floats, n_cells: int, norm: float) -> Total:
         shape = (self.log.n_learners, n_cells)
-        pair, place = np.unique(learner.astype(np.int64) * n_cells + cell, return_inverse=True)
-        total = totals(place, beyond, len(pair))
-        return clipped_slopes(pair // n_cells, pair % n_cells, total, np.ones(n_cells), shape, norm)
+        who, where, total = _sums_by_cell(learner, cell, beyond, n_cells)
+        return clipped_slopes(who, where, total, np.ones(n_cells), shape, norm)
 
     @property
     def _jump_rows(self) -> NDArray[np.bool_]:
@@ -267,6 +362,7 @@ class WalkStatistics:
         jumps[self.log.offsets[:-1][self.log.lengths > 0]] = False
         return jumps
 
+    @_by_parts
     def displacements(self, norm: float) -> Total:
         """Jumps by how far they lead in the declared order of actions."""
         log, jumps = self.log, np.flatnonzero(self._jump_rows)
@@ -275,6 +371,7 @@ class WalkStatistics:
         counted = counted_pairs(log.learner[jumps], displacement_class(moved, log.n_actions), n_classes)
         return clipped_counts(*counted, (log.n_learners, n_classes), norm)
 
+    @_by_parts
     def shared_actions(self, most: int) -> Total:
         """Per action: learners who attempted it, each spreading a norm of 1 over their first `most` actions."""
         return shared_codes(self.log.learner, self.log.action, self._shape, most)
@@ -282,6 +379,16 @@ class WalkStatistics:
     @property
     def _shape(self) -> tuple[int, int]:
         return self.log.n_learners, self.log.n_actions
+
+    @cached_property
+    def run_states(self) -> RunStates:
+        """Each row as a part of its run."""
+        return RunStates.of(self.log)
+
+    @cached_property
+    def practice_cells(self) -> NDArray[np.int64]:
+        """The cell of each row by earlier attempts."""
+        return practice_cells(self.log)
 
     @cached_property
     def _new_run(self) -> NDArray[np.bool_]:
@@ -300,17 +407,11 @@ class WalkStatistics:
             self.log.learner[self._new_run], self.log.action[self._new_run], self.log.n_actions
         )
 
-    def _log_norms(self, entries: Entries, longest: int) -> Total:
-        learner, _, count = entries
-        norm = np.sqrt(totals(learner, count**2, self.log.n_learners))
-        return bounded_sum(np.log(np.maximum(norm, 1.0)) / np.log(longest), 1.0)
-
 
 def shared_codes(learner: IntArray, code: IntArray, shape: tuple[int, int], most: int) -> Total:
     """Per code: learners who have it, each spreading a norm of 1 over their first `most` codes; rows are in order."""
     n_learners, n_codes = shape
-    key = learner.astype(np.int64) * n_codes + code
-    first = np.sort(np.unique(key, return_index=True)[1])
+    first = np.sort(np.unique(pair_codes(learner, code, n_codes), return_index=True)[1])
     learner, code = learner[first], code[first]
     begin = np.searchsorted(learner, np.arange(n_learners))
     early = np.arange(len(first)) - begin[learner] < most
@@ -322,8 +423,17 @@ def shared_codes(learner: IntArray, code: IntArray, shape: tuple[int, int], most
 
 def first_rows(log: Interactions, longest: int) -> Interactions:
     """The log with the first `longest` rows of each learner."""
-    position = np.arange(log.n_rows) - log.offsets[:-1][log.learner]
-    return log if not (position >= longest).any() else log.keep_rows(position < longest, all_learners=True)
+    if log.lengths.max(initial=0) <= longest:
+        return log
+    return log.keep_rows(_among_first(log.offsets, longest), all_learners=True)
+
+
+@njit(cache=True, nogil=True)
+def _among_first(offsets, longest):  # type: ignore[no-untyped-def]
+    keep = np.zeros(offsets[-1], dtype=np.bool_)
+    for i in range(len(offsets) - 1):
+        keep[offsets[i] : min(offsets[i] + longest, offsets[i + 1])] = True
+    return keep
 
 
 def bin_edges(longest: int, n_bins: int = 24) -> IntArray:
@@ -344,7 +454,19 @@ def _bins(values: NDArray[np.generic], edges: IntArray) -> IntArray:
     return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
 
 
-def counted_pairs(learner: IntArray, action: IntArray, n_actions: int) -> Entries:
-    """How often each learner has each action, or another code: the pairs that occur, and their counts."""
-    pair, count = np.unique(learner.astype(np.int64) * n_actions + action, return_counts=True)
-    return pair // n_actions, pair % n_actions, count.astype(np.float64)
+@njit(cache=True, nogil=True)
+def _sums_by_cell(learner, cell, value, n_cells):  # type: ignore[no-untyped-def]
+    """Sums of each learner in each of their cells, as entries; the rows of a learner follow each other."""
+    n_rows, n = len(learner), 0
+    who, where, total = np.empty_like(learner), np.empty(n_rows, dtype=np.int64), np.empty(n_rows)
+    sums, seen = np.zeros(n_cells), np.zeros(n_cells, dtype=np.bool_)
+    for row in range(n_rows):
+        sums[cell[row]] += value[row]
+        seen[cell[row]] = True
+        if row + 1 == n_rows or learner[row + 1] != learner[row]:
+            for k in range(n_cells):
+                if seen[k]:
+                    who[n], where[n], total[n] = learner[row], k, sums[k]
+                    sums[k], seen[k] = 0.0, False
+                    n += 1
+    return who[:n], where[:n], total[:n]

@@ -13,7 +13,7 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import UsageError
 from understudy.logs.generators.generator import Generator
-from understudy.logs.interactions import Interactions, offsets_of, totals
+from understudy.logs.interactions import Interactions, offsets_of, pair_codes, totals
 from understudy.logs.models.practice import FEATURES, fit_practice, seconds_of
 from understudy.logs.models.rasch import PairCounts, fit_rasch
 from understudy.logs.models.runs import N_CELLS, JumpCounts, RunModel, RunStates
@@ -132,7 +132,7 @@ def _staying(log: Interactions, states: RunStates) -> tuple[Floats, Floats]:
     """
     asked = states.stays >= 0
     shape = (log.n_actions, N_CELLS)
-    pair = log.action[asked].astype(np.int64) * N_CELLS + states.cell[asked]
+    pair = pair_codes(log.action[asked], states.cell[asked], N_CELLS)
     n = np.bincount(pair, minlength=log.n_actions * N_CELLS).astype(np.float64)
     stays = totals(pair, states.stays[asked], log.n_actions * N_CELLS)
     present = np.flatnonzero(n)

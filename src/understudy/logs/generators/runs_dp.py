@@ -24,7 +24,6 @@ from understudy.logs.generators.markov_dp import (
 )
 from understudy.logs.generators.private_sums import (
     WalkStatistics,
-    moments_of,
     signed_sum,
 )
 from understudy.logs.interactions import IntArray, Interactions, offsets_of, totals
@@ -122,9 +121,8 @@ class RunsDP(MarkovDP):
             *self._guessed(stay_share), walks.repeats(), log.lengths, spending, "stays"
         )
         if self.has_outcomes_:
-            successes = totals(log.learner, log.success, log.n_learners)
             self.success_rate_, self.success_error_ = self._closer(
-                *self._guessed(self.success_rate_), successes, log.lengths, spending, "successes"
+                *self._guessed(self.success_rate_), walks.successes(), log.lengths, spending, "successes"
             )
         new, n_jumps = walks.new_jumps()
         self.new_share_, _ = self._closer(
@@ -147,7 +145,9 @@ class RunsDP(MarkovDP):
         run_shares, _ = shrunk_shares(runs.values, runs.sigma, float(runs.values.sum()), self.popularity_)
         stay = stay_chances(self.popularity_, run_shares, self.stay_share_, self.share_noise_)
         self.stay_ = self._with_a_next_row(stay)
-        self.start_, _ = shrunk_shares(starts.values, _sigma(starts), self.n_learners_, self.popularity_)
+        self.start_, _ = shrunk_shares(
+            starts.values, starts.largest_sigma, self.n_learners_, self.popularity_
+        )
         arrivals = self.popularity_ * (1.0 - stay) + 1e-12
         arrivals /= arrivals.sum()
         guess = np.outer(arrivals, arrivals)
@@ -206,15 +206,15 @@ class RunsDP(MarkovDP):
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
         slopes = [name for name in spending.unspent if name.startswith("slopes")]
         rounds = [(name, CURVATURE.get(name)) for name in slopes]
-        ability = self._fit_difficulties(log, spending, rounds)
-        (moments,) = spending.spend("abilities", moments_of(ability, MOST_ABILITY))
+        walks = WalkStatistics(log)
+        self._fit_difficulties(walks, spending, rounds)
+        (moments,) = spending.spend("abilities", walks.abilities(self.easiness_, MOST_ABILITY))
         mean, square = moments.values / self.n_learners_
-        noise = float(np.max(moments.sigma)) / self.n_learners_
+        noise = moments.largest_sigma / self.n_learners_
         known = VARIANCE_DOUBT**2 / (VARIANCE_DOUBT**2 + noise**2)
         variance = USUAL_VARIANCE + known * (square - mean**2 - USUAL_VARIANCE)
         self.ability_spread_ = float(np.sqrt(np.clip(variance, 0.05, 4.0)))
-        sums = WalkStatistics(log).practice(self.easiness_, ability, CELL_NORM)
-        (self.practice_,) = spending.spend("practice", sums)
+        (self.practice_,) = spending.spend("practice", walks.practice(self.easiness_, CELL_NORM))
 
     @property
     def targets_(self) -> RunTargets:
@@ -267,10 +267,6 @@ def jumps_seen(n_learners: int, n_actions: int, rho: float) -> float:
     return min(max((times - 1.0) / 2.0, 0.0), 1.0)
 
 
-def _sigma(noisy: Noisy) -> float:
-    return float(np.max(noisy.sigma))
-
-
 def _row_weights(runs: Noisy, noise: float) -> Floats:
     """Weights of actions, of which rare ones get less noise than popular ones; `noise` is that of a share without them.
 
@@ -279,7 +275,7 @@ def _row_weights(runs: Noisy, noise: float) -> Floats:
     in noise is off by no more than its own share, though, however much noise it has: below some noise all count alike.
     """
     n = len(runs.values)
-    shares, _ = shrunk_shares(runs.values, _sigma(runs), float(runs.values.sum()), np.full(n, 1.0 / n))
+    shares, _ = shrunk_shares(runs.values, runs.largest_sigma, float(runs.values.sum()), np.full(n, 1.0 / n))
     weight = np.cbrt(1.0 / (shares + RARE / n + HIDDEN * noise))
     weighed: Floats = weight / np.sqrt(shares @ weight**2)
     return weighed
@@ -295,11 +291,11 @@ def _with_margins(runs: Noisy, jumps: Noisy) -> Noisy:
     if len(jumps.values) != n * n or n < 2:
         return runs
     matrix = np.where(np.eye(n, dtype=bool), 0.0, jumps.values.reshape(n, n))
-    total, noise = float(matrix.sum()), _sigma(jumps) * sqrt(n - 1)
+    total, noise = float(matrix.sum()), jumps.largest_sigma * sqrt(n - 1)
     if total < JUMPS_STAND_OUT * sqrt(n) * noise:
         return runs
     scale = max(float(runs.values.sum()), 1.0) / total
-    of_runs, of_margin = _sigma(runs) ** -2.0, (scale * noise) ** -2.0
+    of_runs, of_margin = runs.largest_sigma**-2.0, (scale * noise) ** -2.0
     margins = scale * (matrix.sum(axis=0) + matrix.sum(axis=1))
     weight = of_runs + 2.0 * of_margin
     return Noisy((of_runs * runs.values + of_margin * margins) / weight, weight**-0.5)
@@ -333,7 +329,10 @@ def _in_order(displaced: Noisy, arrivals: Floats) -> Floats:
         displacement_class(target - source, n), arrivals[source] * arrivals[target], len(displaced.values)
     )
     shares, _ = shrunk_shares(
-        displaced.values, _sigma(displaced), float(displaced.values.sum()), usual / max(usual.sum(), 1e-12)
+        displaced.values,
+        displaced.largest_sigma,
+        float(displaced.values.sum()),
+        usual / max(usual.sum(), 1e-12),
     )
     return jumps_by_displacement(shares, arrivals)
 
@@ -350,7 +349,7 @@ def _jump_chances(jumps: Noisy | None, some: IntArray, guess: Floats) -> Floats:
         noisy = jumps.values.reshape(n, n)[apart]
         expected = np.zeros((n, n))
         expected[apart] = expected_counts(
-            noisy, _sigma(jumps), total * among[apart] / max(among.sum(), 1e-12)
+            noisy, jumps.largest_sigma, total * among[apart] / max(among.sum(), 1e-12)
         )
         # Among popular actions there are as many jumps to and from each as were guessed.
         fitted = fit_margins(np.maximum(expected, 1e-9 * total), among.sum(axis=1), among.sum(axis=0))

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from understudy.logs.interactions import IntArray, Interactions
+from understudy.logs.interactions import IntArray, Interactions, pair_codes
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ class TransitionCounts:
         n_learners: int,
     ) -> TransitionCounts:
         width = n_actions + 1
-        key = source.astype(np.int64) * width + target
+        key = pair_codes(source, target, width)
         if width * width <= DENSE_CELLS:
             table = np.bincount(key, weights=count, minlength=width * width).astype(np.float64)
             present = np.flatnonzero(table)
@@ -124,6 +124,14 @@ class AliasTables:
         begin = np.searchsorted(source, np.arange(n_sources + 1)).astype(np.int64)
         likely, other, threshold = _alias_tables(begin, target, weight)
         return cls(begin, likely, other, threshold)
+
+    @classmethod
+    def from_matrix(cls, matrix: Floats, weight: Floats, start: Floats) -> AliasTables:
+        """Tables for drawing a column of each row in proportion to the matrix times the columns' weights.
+
+        The last table draws from `start`. What has less than a billionth of a row's sum is never drawn.
+        """
+        return cls(*_alias_tables_of_rows(matrix, weight, start))
 
 
 def sample_walks(
@@ -183,42 +191,71 @@ def _grown(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
 def _alias_tables(begin, target, count):  # type: ignore[no-untyped-def]
     likely = target.astype(np.int32)
     other = likely.copy()
-    threshold = np.ones(len(target))
+    threshold = np.empty(len(target))
     stack = np.empty(len(target), dtype=np.int64)
     for s in range(len(begin) - 1):
-        low, high = begin[s], begin[s + 1]
-        size = high - low
-        if size == 0:
-            continue
-        total = 0.0
-        for k in range(low, high):
-            total += count[k]
-        # Small entries grow from the left of the stack, large ones from the right.
-        small, large = low, high
-        for k in range(low, high):
-            threshold[k] = count[k] * size / total
-            if threshold[k] < 1.0:
-                stack[small] = k
-                small += 1
-            else:
-                large -= 1
-                stack[large] = k
-        while small > low and large < high:
-            small -= 1
-            poor = stack[small]
-            rich = stack[large]
-            other[poor] = target[rich]
-            threshold[rich] -= 1.0 - threshold[poor]
-            if threshold[rich] < 1.0:
-                large += 1
-                stack[small] = rich
-                small += 1
-        # What is left differs from 1 by rounding only.
-        for k in range(low, small):
-            threshold[stack[k]] = 1.0
-        for k in range(large, high):
-            threshold[stack[k]] = 1.0
+        here = slice(begin[s], begin[s + 1])
+        _fill_alias_table(count[here], likely[here], other[here], threshold[here], stack)
     return likely, other, threshold
+
+
+@njit(cache=True, nogil=True)
+def _alias_tables_of_rows(matrix, weight, start):  # type: ignore[no-untyped-def]
+    """The same for rows of a matrix; one pass over it, since it may have millions of cells."""
+    n_rows, n = matrix.shape
+    begin = np.zeros(n_rows + 2, dtype=np.int64)
+    likely = np.empty((n_rows + 1) * n, dtype=np.int32)
+    other, threshold = np.empty_like(likely), np.empty(len(likely))
+    row, stack = np.empty(n), np.empty(n, dtype=np.int64)
+    for s in range(n_rows + 1):
+        total = 0.0
+        for k in range(n):
+            row[k] = matrix[s, k] * weight[k] if s < n_rows else start[k]
+            total += row[k]
+        least, end = 1e-9 * max(total, 1e-15), begin[s]
+        for k in range(n):
+            if row[k] > least:
+                likely[end] = other[end] = k
+                row[end - begin[s]] = row[k]
+                end += 1
+        begin[s + 1] = end
+        here = slice(begin[s], end)
+        _fill_alias_table(row[: end - begin[s]], likely[here], other[here], threshold[here], stack)
+    return begin, likely[:end], other[:end], threshold[:end]
+
+
+@njit(cache=True, nogil=True)
+def _fill_alias_table(count, likely, other, threshold, stack):  # type: ignore[no-untyped-def]
+    """`other` and `threshold` of the targets `likely`, drawn in proportion to their counts; `stack` is scratch."""
+    size = len(count)
+    total = 0.0
+    for k in range(size):
+        total += count[k]
+    # Small entries grow from the left of the stack, large ones from the right.
+    small, large = 0, size
+    for k in range(size):
+        threshold[k] = count[k] * size / total
+        if threshold[k] < 1.0:
+            stack[small] = k
+            small += 1
+        else:
+            large -= 1
+            stack[large] = k
+    while small > 0 and large < size:
+        small -= 1
+        poor = stack[small]
+        rich = stack[large]
+        other[poor] = likely[rich]
+        threshold[rich] -= 1.0 - threshold[poor]
+        if threshold[rich] < 1.0:
+            large += 1
+            stack[small] = rich
+            small += 1
+    # What is left differs from 1 by rounding only.
+    for k in range(small):
+        threshold[stack[k]] = 1.0
+    for k in range(large, size):
+        threshold[stack[k]] = 1.0
 
 
 @njit(cache=True, nogil=True)

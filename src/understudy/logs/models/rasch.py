@@ -222,6 +222,8 @@ class Unexplained:
     has one entry per learner.
     """
 
+    learner: NDArray[np.int64]
+    action: NDArray[np.int32]
     residual: Floats
     curvature: Floats
     ability: Floats
@@ -229,7 +231,9 @@ class Unexplained:
 
 def unexplained(pairs: PairCounts, easiness: Floats) -> Unexplained:
     """The residuals of every learner at a common easiness."""
-    return Unexplained(*_unexplained(pairs.offsets, pairs.action, pairs.attempts, pairs.successes, easiness))
+    learner = np.repeat(np.arange(len(pairs.offsets) - 1), np.diff(pairs.offsets))
+    found = _unexplained(pairs.offsets, pairs.action, pairs.attempts, pairs.successes, easiness)
+    return Unexplained(learner, pairs.action, *found)
 
 
 @njit(cache=True, nogil=True)

@@ -44,7 +44,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class TrainingSchedule:
     """How a network is trained.
 
     `lanes` learners are read side by side, `piece` rows at a time; the state is carried from piece to piece, gradients
@@ -218,7 +218,7 @@ class Lanes:
 
 
 def train(
-    network: Network, tokens: Tokens, aside: Tokens, schedule: Schedule, rng: np.random.Generator
+    network: Network, tokens: Tokens, aside: Tokens, schedule: TrainingSchedule, rng: np.random.Generator
 ) -> Training:
     """Train until the loss on learners set aside falls no more; the best weights stay in the network.
 

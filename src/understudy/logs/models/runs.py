@@ -219,63 +219,24 @@ def _chance(log_odds):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _dealt(rng, decks, key):  # type: ignore[no-untyped-def]
-    """A number from 0 to 1, dealt from the key's deck of evenly spread ones; a new deck is twice as large."""
-    numbers, size, left = decks
-    if left[key] == 0:
-        n = min(max(2 * size[key], LEAST_DECK), numbers.shape[1])
-        for k in range(n):
-            numbers[key, k] = min((k + rng.random()) / n, BELOW_ONE)
-        for k in range(n - 1, 0, -1):
-            other = int(rng.random() * (k + 1))
-            numbers[key, k], numbers[key, other] = numbers[key, other], numbers[key, k]
-        size[key] = left[key] = n
-    left[key] -= 1
-    return numbers[key, left[key]]
+def _shuffle(rng, numbers, size, key):  # type: ignore[no-untyped-def]
+    """A new deck of evenly spread numbers from 0 to 1, twice as large as the last one; its size."""
+    n = min(max(2 * size[key], LEAST_DECK), numbers.shape[1])
+    for k in range(n):
+        numbers[key, k] = min((k + rng.random()) / n, BELOW_ONE)
+    for k in range(n - 1, 0, -1):
+        other = int(rng.random() * (k + 1))
+        numbers[key, k], numbers[key, other] = numbers[key, other], numbers[key, k]
+    size[key] = n
+    return n
 
 
 @njit(cache=True, nogil=True)
-def _drawn(rng, decks, source, jumps):  # type: ignore[no-untyped-def]
-    begin, likely, other, threshold = jumps
-    low = begin[source]
-    x = _dealt(rng, decks, source) * (begin[source + 1] - low)
-    cell = int(x)
-    k = low + cell
-    return likely[k] if x - cell < threshold[k] else other[k]
-
-
-@njit(cache=True, nogil=True)
-def _next(  # type: ignore[no-untyped-def]
-    rng, decks, before, here, good, bad, jumps, sources, new, old, held, n_rows
-):
-    """Where a learner goes who leaves; one who can go nowhere stays."""
-    of_action, pair, of_pair = sources
-    wanted, visits, usual_surplus = held
-    source = of_action[here]  # before the first action `here` is -1, and the start is the last source
-    if before >= 0:
-        key = before * (len(of_action) - 1) + here
-        k = np.searchsorted(pair, key)
-        if k < len(pair) and pair[k] == key:
-            source = of_pair[k]
-    there = here
-    if jumps[0][source + 1] > jumps[0][source]:
-        for _ in range(MOST_REFUSALS):
-            there = _drawn(rng, decks, source, jumps)
-            chance = old if good[there] + bad[there] else new
-            if len(wanted):
-                surplus = visits[there] - wanted[there] * n_rows
-                chance *= np.exp(-max(surplus, 0.0) / usual_surplus)
-            if there != here and rng.random() < chance:
-                break
-    return there
-
-
-@njit(cache=True, nogil=True)
-def _gap(rng, quantiles):  # type: ignore[no-untyped-def]
+def _gap(u, gaps, kind):  # type: ignore[no-untyped-def]
     """Seconds between two rows: their logarithm lies between two quantiles, evenly."""
-    x = rng.random() * (len(quantiles) - 1)
+    x = u * (gaps.shape[1] - 1)
     k = int(x)
-    return np.expm1(quantiles[k] + (x - k) * (quantiles[k + 1] - quantiles[k]))
+    return np.expm1(gaps[kind, k] + (x - k) * (gaps[kind, k + 1] - gaps[kind, k]))
 
 
 @njit(cache=True, nogil=True)
@@ -297,12 +258,14 @@ def _walk(  # type: ignore[no-untyped-def]
     action,
     outcome,
 ):
-    n_actions, n_sources = len(stay), len(jumps[0]) - 1
+    begin, likely, other, threshold = jumps
+    of_action, pair, of_pair = sources
+    n_actions, n_sources = len(stay), len(begin) - 1
     # A deck for the jumps of each source, one for staying at each action, one for success at each action.
     n_decks = n_sources + 2 * n_actions
     most_numbers = min(MOST_DECK, max(LEAST_DECK, ALL_DECKS // n_decks))
-    empty = np.zeros(n_decks, dtype=np.int64)
-    decks = (np.empty((n_decks, most_numbers), dtype=np.float32), empty, empty.copy())
+    numbers = np.empty((n_decks, most_numbers), dtype=np.float32)
+    size, left = np.zeros(n_decks, dtype=np.int64), np.zeros(n_decks, dtype=np.int64)
     classes, windows, failures = features
     new, old = np.exp(min(untried, 0.0)), np.exp(min(-untried, 0.0))
     good, bad = np.zeros(n_actions, dtype=np.int64), np.zeros(n_actions, dtype=np.int64)
@@ -310,24 +273,55 @@ def _walk(  # type: ignore[no-untyped-def]
     previous, seconds = np.empty(len(action), dtype=np.int64), np.empty(len(action))
     practised = np.zeros(weights.shape[1])
     visits = np.zeros(n_actions, dtype=np.int64)
-    held = (wanted, visits, min(SURPLUS, SURPLUS_SHARE * len(action) / n_actions))
+    usual_surplus = min(SURPLUS, SURPLUS_SHARE * len(action) / n_actions)
     most = len(gain) - 1
     row = 0
+    # Numbers are dealt here and not by a function: one that takes arrays counts references to each, and that takes
+    # three times as long as all else.
     for i in range(len(lengths)):
         first, last = row, row + lengths[i]
         before, here, length, streak = -1, -1, 0, 0
         now = 0.0
         while row < last:
-            stays = length > 0 and _dealt(rng, decks, n_sources + here) < _chance(
-                stay[here] + stay_by_cell[here, _cell(length, streak)]
-            )
+            stays = False
+            if length > 0:
+                deck = n_sources + here
+                if left[deck] == 0:
+                    left[deck] = _shuffle(rng, numbers, size, deck)
+                left[deck] -= 1
+                stays = numbers[deck, left[deck]] < _chance(
+                    stay[here] + stay_by_cell[here, _cell(length, streak)]
+                )
             if not stays:
-                there = _next(rng, decks, before, here, good, bad, jumps, sources, new, old, held, row)
+                # Before the first action `here` is -1, and the start is the last source.
+                source = of_action[here]
+                if before >= 0 and len(pair):
+                    key = before * (len(of_action) - 1) + here
+                    place = np.searchsorted(pair, key)
+                    if place < len(pair) and pair[place] == key:
+                        source = of_pair[place]
+                there = here
+                if begin[source + 1] > begin[source]:
+                    for _ in range(MOST_REFUSALS):
+                        if left[source] == 0:
+                            left[source] = _shuffle(rng, numbers, size, source)
+                        left[source] -= 1
+                        x = numbers[source, left[source]] * (begin[source + 1] - begin[source])
+                        k = begin[source] + int(x)
+                        there = likely[k] if x - int(x) < threshold[k] else other[k]
+                        chance = old if good[there] + bad[there] else new
+                        if len(wanted):
+                            surplus = visits[there] - wanted[there] * row
+                            chance *= np.exp(-max(surplus, 0.0) / usual_surplus)
+                        if there != here and rng.random() < chance:
+                            break
                 before, here = here, there
                 length, streak = 0, 0
             length += 1
             if row > first:
-                now += _gap(rng, gaps[0 if stays else 1])
+                u = rng.random()
+                if len(practised):
+                    now += _gap(u, gaps, 0 if stays else 1)
             log_odds = ability[i] + easiness[here] + gain[min(good[here], most), min(bad[here], most)]
             if len(practised):
                 fill_features(
@@ -345,7 +339,11 @@ def _walk(  # type: ignore[no-untyped-def]
                 )
                 for column in range(len(practised)):
                     log_odds += weights[here, column] * practised[column]
-            success = _dealt(rng, decks, n_sources + n_actions + here) < _chance(log_odds)
+            deck = n_sources + n_actions + here
+            if left[deck] == 0:
+                left[deck] = _shuffle(rng, numbers, size, deck)
+            left[deck] -= 1
+            success = numbers[deck, left[deck]] < _chance(log_odds)
             streak = _longer(streak, success)
             action[row], outcome[row] = here, success
             seconds[row], previous[row], last_row[here] = now, last_row[here], row

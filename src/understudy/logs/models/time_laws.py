@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 # Spans in bins: 0, 1, 2, 3 to 4, 5 to 8, ...
 N_SPANS = 8
+# Hours of the day, and days of the week behind them.
+DAYS_AND_HOURS = 24 + 7
 # Gaps are usually about half a minute, give or take a factor of four.
 USUAL_GAP, USUAL_GAP_SPREAD = 30e6, 1.4
 # Noise of so little of the total is none; an hour has at least this share of an even one before anything is seen.
@@ -166,8 +168,16 @@ def _lognormal(counts: Floats, calendar: Calendar) -> Floats:
 def hour_law(noisy: Floats, sigma: float) -> Floats:
     """Shares of hours of the week, as expected around days times hours of the day.
 
-    One guess has one law of hours for all days, another has one for working days and one for weekends.
+    One guess has one law of hours for all days, another has one for working days and one for weekends. Where hours of
+    the day and days were counted apart, since all hours of the week would be noise, nothing is expected but their
+    product.
     """
+    if len(noisy) == DAYS_AND_HOURS:
+        day, hour = (
+            shrunk_shares(apart, sigma, float(apart.sum()), np.full(len(apart), 1.0 / len(apart)))[0]
+            for apart in (noisy[24:], noisy[:24])
+        )
+        return _normed(np.outer(day, hour).ravel() + LEAST_GUESS / (7 * 24))
     table = noisy.reshape(7, 24)
     total = max(float(table.sum()), 1.0)
     if sigma * table.size < NO_NOISE * total:

@@ -1,0 +1,124 @@
+"""The engine on a Dask cluster: its workers read and write shared storage, so rows never pass through the scheduler."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from understudy.core.engine.tasks import n_cores
+from understudy.core.extras import needs_extra
+from understudy.errors import MissingError, UsageError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# How often a part is tried again when the worker that had it died.
+MOST_DEATHS = 3
+
+
+class Cluster:
+    """Processes that a Dask scheduler knows."""
+
+    shares_memory = False
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def each(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """See `Engine.each`."""
+        futures = self._client.map(function, items, pure=False, retries=MOST_DEATHS)
+        for future in futures:
+            yield self._result(future)
+
+    def total(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Result:
+        """See `Engine.total`: the same tree as on one machine, added up by the workers."""
+        level = [(1, future) for future in self._client.map(function, items, pure=False, retries=MOST_DEATHS)]
+        kept: list[tuple[int, Any]] = []
+        for size, future in level:
+            while kept and kept[-1][0] == size:
+                future = self._client.submit(operator.add, kept.pop()[1], future, pure=False)
+                size *= 2
+            kept.append((size, future))
+        last = functools.reduce(
+            lambda later, earlier: self._client.submit(operator.add, earlier, later, pure=False),
+            [future for _, future in kept[::-1]],
+        )
+        total: Result = self._result(last)
+        return total
+
+    def _result(self, future: Any) -> Any:
+        from concurrent.futures import CancelledError
+
+        from distributed.comm.core import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker:
+            raise MissingError(
+                f"a part of the log was lost with its worker {MOST_DEATHS} times.",
+                hint="workers may lack memory: give them more, or run on one machine.",
+                code="workers-died",
+                settings=("engine",),
+            ) from None
+        except (CancelledError, CommClosedError, TimeoutError, OSError) as error:
+            if isinstance(error, OSError) and not isinstance(error, CommClosedError | TimeoutError):
+                raise
+            raise _scheduler_gone() from None
+
+
+def _scheduler_gone() -> MissingError:
+    return MissingError(
+        "the scheduler of the cluster is gone; nothing was written.",
+        hint="start it again, or run on this machine.",
+        code="scheduler-gone",
+        settings=("engine",),
+    )
+
+
+@contextmanager
+def on_cluster(where: str) -> Iterator[Cluster]:
+    """A cluster: a number of workers on this machine, which end with the block, or the address of a scheduler."""
+    with needs_extra("cluster", "a cluster"):
+        import dask
+        import distributed
+    if not where.isdigit() and "://" not in where:
+        raise UsageError(
+            f"'{where}' is no engine.",
+            hint="give a number of workers, or a scheduler's address such as tcp://scheduler:8786.",
+            code="no-such-engine",
+            settings=("engine",),
+        )
+    if where == "0":
+        where = str(n_cores())
+    library: Any = distributed
+    # Lost connections are said in one sentence by us, not in pages by a library; nothing is sent anywhere else.
+    with dask.config.set(
+        {"distributed.logging.distributed": "critical", "distributed.comm.timeouts.connect": "10s"}
+    ):
+        if where.isdigit():
+            workers = library.LocalCluster(
+                n_workers=int(where),
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+            )
+            with workers, library.Client(workers) as client:
+                yield Cluster(client)
+            return
+        try:
+            client = library.Client(where, timeout="10s")
+        except (OSError, TimeoutError):
+            raise MissingError(
+                f"there is no scheduler at {where}.",
+                hint="start one with: dask scheduler",
+                code="no-scheduler",
+                settings=("engine",),
+            ) from None
+        with client:
+            yield Cluster(client)
