@@ -274,15 +274,16 @@ def test_the_reserved_name_is_refused_for_real_learners(call, verb, data, ledger
     assert not ledger.path.exists()
 
 
-def test_a_fit_that_fails_is_not_charged(call, verb, data, ledger, monkeypatch):
+def test_a_fit_that_fails_is_charged_from_the_first_draw_of_noise_on(call, verb, data, ledger, monkeypatch):
     _break(monkeypatch, verb.patch, RuntimeError("boom"))
     if isinstance(call, ByCommand):
         assert call(data, data.parent / verb.out).returncode == 1
     else:
         with pytest.raises(RuntimeError):
             call(data, data.parent / verb.out)
-    assert [entry.kind for entry in ledger.entries()] == [verb.name, TAKEN_BACK]
-    assert ledger.balance(normalised(file_population(data))).epsilon == 0
+    kinds = [entry.kind for entry in ledger.entries()]
+    assert kinds == ([verb.name] if verb.drawn else [verb.name, TAKEN_BACK])
+    assert ledger.balance(normalised(file_population(data))).epsilon == (verb.epsilon if verb.drawn else 0)
     assert not (data.parent / verb.out).exists()
 
 
@@ -381,6 +382,18 @@ def test_a_full_disk_is_not_charged(call, verb, data, ledger, monkeypatch):
         with pytest.raises(OSError, match="No space"):
             call(data, data.parent / verb.out)
     assert ledger.balance(normalised(file_population(data))).epsilon == 0
+    assert not (data.parent / verb.out).exists()
+
+
+@with_a_price
+def test_an_error_between_the_noise_and_the_file_stays_charged(verb, data, ledger, monkeypatch):
+    """Whether it comes may depend on the noisy result, of which one would learn for nothing, again and again."""
+    _break(monkeypatch, "tempfile.mkstemp", ValueError("boom"))
+    _break(monkeypatch, "tempfile.mkdtemp", ValueError("boom"))
+    with pytest.raises(ValueError, match="boom") as caught:
+        ByPython(verb)(data, data.parent / verb.out)
+    assert "noise was drawn by then" in caught.value.__notes__[-1]
+    assert [entry.kind for entry in ledger.entries()] == [verb.name]
     assert not (data.parent / verb.out).exists()
 
 

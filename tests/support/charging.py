@@ -26,6 +26,8 @@ class Verb:
     epsilon: float | None
     patch: str
     """Something that it needs once it has charged: made to fail, it is a fit that fails."""
+    drawn: bool = False
+    """Whether noise was drawn by then: the charge stays, since the failure may depend on it."""
     charged: Callable[[Path, Path], Path] = lambda data, out: data
     """The file whose learners are charged: the data, unless what is written is the data from then on."""
 
@@ -188,6 +190,7 @@ VERBS = [
         "bundle",
         4.0,
         "understudy.logs.release.bundle.card_content",
+        drawn=True,
     ),
     Verb(
         "cohort build",
@@ -201,7 +204,7 @@ VERBS = [
         "cohort.parquet",
         4.0,
         "understudy.cohorts.building.build.private_cuts",
-        lambda data, out: out,
+        charged=lambda data, out: out,
     ),
     Verb(
         "cohort summarize",
@@ -220,6 +223,7 @@ VERBS = [
         "difficulties.json",
         4.0,
         "understudy.exams.difficulties.rank_items",
+        drawn=True,
     ),
     Verb(
         "difficulties compare",
@@ -232,6 +236,7 @@ VERBS = [
         "compared.json",
         4.0,
         "understudy.exams.compare.group_differences",
+        drawn=True,
     ),
     Verb(
         "keystrokes statistics",

@@ -6,9 +6,9 @@ import pytest
 from understudy.core.files.origin import Origin
 from understudy.core.files.writing import new_folder
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.noise import seeded_noise
+from understudy.core.privacy.noise import WatchedNoise, seeded_noise
 from understudy.core.privacy.spending import Account, Spending, SpentError
-from understudy.errors import RefusedError
+from understudy.errors import DataError, RefusedError
 from understudy.logs.reading import read_log
 
 
@@ -24,6 +24,68 @@ def test_a_noisy_result_that_cannot_be_used_stays_charged(tmp_path, error, spent
     ):
         raise error("nothing can be made of this noise")
     assert account.balance().epsilon == spent
+
+
+FORMAL = Guarantee(2.0)
+DRAWS = {
+    "discrete_gaussian": (np.zeros(2, dtype=np.int64), 3.0),
+    "discrete_laplace": (np.zeros(2, dtype=np.int64), 3.0),
+    "cube": (np.zeros(2, dtype=np.int64), 1.0),
+    "hexagon": (np.zeros((2, 2), dtype=np.int64), 1.0),
+    "gumbel_argmax": (np.zeros(2), 1.0),
+}
+
+
+def failing(tmp_path, error, *, draw, noise=None, guarantee=FORMAL):
+    """What stays charged when a release fails with this error, after this draw of noise."""
+    data = tmp_path / "exam.csv"
+    data.write_text("learner,item,correct\n")
+    account = Account.open(Spending(), Origin(data), simulated=False)
+
+    def release():
+        with account.charge("test", "test", guarantee, out=tmp_path / "out.json", noise=noise) as charge:
+            getattr(charge.noise, draw)(*DRAWS[draw])
+            raise error("boom")
+
+    with pytest.raises(error) as caught:
+        release()
+    return account.balance(), caught.value.__notes__
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("error", [DataError, ValueError, ZeroDivisionError, MemoryError])
+def test_an_error_after_noise_was_drawn_stays_charged(tmp_path, draw, error):
+    """A bound that is found, and refused by what it is, would be asked about again and again for nothing."""
+    balance, (note,) = failing(tmp_path, error, draw=draw)
+    assert balance.epsilon == 2.0
+    assert "stays in the ledger" in note
+    assert note.endswith("nothing was written: noise was drawn by then.")
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt, SystemExit])
+def test_a_fault_of_the_machine_and_an_interrupt_say_nothing_about_noise(tmp_path, error):
+    balance, (note,) = failing(tmp_path, error, draw="cube")
+    assert balance.epsilon == 0.0
+    assert note == "Nothing was written, and the charge was taken back."
+
+
+def test_noise_without_a_guarantee_keeps_no_charge(tmp_path):
+    noise = seeded_noise(np.random.default_rng(0))
+    assert failing(tmp_path, ValueError, draw="cube", noise=noise)[0].n_without_guarantee == 0
+    none = Guarantee.none("a test")
+    assert failing(tmp_path, ValueError, draw="cube", guarantee=none)[0].n_without_guarantee == 0
+
+
+def test_a_draw_that_fails_counts_as_drawn(tmp_path):
+    class Breaking:
+        secret = True
+
+        def discrete_gaussian(self, values, sigma):
+            raise ValueError("half-way")
+
+    with pytest.raises(ValueError, match="half-way"):
+        (watched := WatchedNoise(Breaking())).discrete_gaussian(np.zeros(1, dtype=np.int64), 1.0)
+    assert watched.drawn
 
 
 def test_a_charge_with_noise_from_a_seed_has_no_guarantee(tmp_path):

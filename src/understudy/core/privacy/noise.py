@@ -78,6 +78,43 @@ def seeded_noise(rng: np.random.Generator) -> Noise:
     return _SeededNoise(rng)
 
 
+class WatchedNoise:
+    """The same noise, which remembers whether it was drawn from: from then on an error may depend on the draw.
+
+    It remembers before it draws, so that a draw which fails half-way counts.
+    """
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise = noise
+        self.secret = noise.secret
+        self.drawn = False
+
+    def discrete_gaussian(self, values: IntArray, sigma: float) -> IntArray:
+        """The draw of the noise that is watched."""
+        self.drawn = True
+        return self._noise.discrete_gaussian(values, sigma)
+
+    def discrete_laplace(self, values: IntArray, scale: float) -> IntArray:
+        """The draw of the noise that is watched."""
+        self.drawn = True
+        return self._noise.discrete_laplace(values, scale)
+
+    def cube(self, values: IntArray, epsilon: float) -> IntArray:
+        """The draw of the noise that is watched."""
+        self.drawn = True
+        return self._noise.cube(values, epsilon)
+
+    def hexagon(self, values: IntArray, epsilon: float) -> IntArray:
+        """The draw of the noise that is watched."""
+        self.drawn = True
+        return self._noise.hexagon(values, epsilon)
+
+    def gumbel_argmax(self, scores: FloatArray, scale: float) -> int:
+        """The draw of the noise that is watched."""
+        self.drawn = True
+        return self._noise.gumbel_argmax(scores, scale)
+
+
 class _OperatingSystemNoise:
     """Stateless: OpenDP and `secrets` ask the operating system for every draw."""
 

@@ -6,10 +6,12 @@ do, and makes its release inside `account.charge(...)`. What happens then is the
 - the charge is written before any noise is drawn, in one transaction, so that nothing can leave unpaid and
   two processes cannot spend the same budget;
 - a person at the terminal is told the price first and asked, a script is told and goes on (`confirmation.py`);
-- what fails before it was written, or is interrupted before writing began, is taken back: nothing that depends on
-  the noise has left the process, not even as progress. Who interrupts later may have looked at the unfinished file.
-  What fails because of the noise itself is not taken back (`SpentError`): that it failed says something about the
-  learners;
+- what fails before noise was drawn is taken back. Once noise of a guarantee was drawn, an error keeps the charge:
+  that it failed, where, and with which words may depend on the noisy result, and so says something about the learners
+  (`SpentError` is for results that are known to be of no use);
+- two things say nothing about the noise, and are taken back as long as nothing was written: a fault of the machine
+  (`OSError`, as of a full disk), and an interrupt before writing began, since nothing that depends on the noise has
+  left the process by then, not even as progress. Who interrupts later may have looked at the unfinished file;
 - once something was written the charge stays, and the exception's notes say what was charged and written.
 
 Simulated learners have no budget. That they are is known by the mark of the file, or declared: then the
@@ -35,7 +37,7 @@ from understudy.core.privacy.confirmation import Doubt, Question, confirmed
 from understudy.core.privacy.declarations import DECLARED
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Entry, Ledger, ledger_path, new_card_id
-from understudy.core.privacy.noise import Noise, os_noise
+from understudy.core.privacy.noise import Noise, WatchedNoise, os_noise
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION, resolve_population
 from understudy.core.privacy.risk import RiskLimit
 from understudy.core.privacy.rosters import Roster
@@ -86,7 +88,7 @@ class Charge:
     account: Account
     card: str
     guarantee: Guarantee
-    noise: Noise = field(default_factory=os_noise)
+    noise: WatchedNoise = field(default_factory=lambda: WatchedNoise(os_noise()))
 
     @property
     def balance(self) -> Balance:
@@ -362,7 +364,7 @@ class Account:
             guarantee = Guarantee.seeded(guarantee)
         self._refuse_guesses(guarantee)
         others = dict(self.agree(guarantee, doubts).agreed)[guarantee]
-        charge = Charge(self, card or new_card_id(), guarantee, noise or os_noise())
+        charge = Charge(self, card or new_card_id(), guarantee, WatchedNoise(noise or os_noise()))
         written = Written(() if out is None else (out,) if isinstance(out, Path) else tuple(out))
         try:
             self._record(
@@ -383,7 +385,7 @@ class Account:
             return  # it will be tried again
         # Who interrupts may have looked at what was begun; an error comes by itself.
         looked = written.begun() and not isinstance(error, Exception)
-        if not (once or written.now() or looked or isinstance(error, SpentError)):
+        if not (once or written.now() or looked or _may_depend_on_noise(charge, error)):
             self.ledger.take_back(charge.card, "nothing was written")
             error.add_note("Nothing was written, and the charge was taken back.")
         else:
@@ -421,7 +423,16 @@ class Account:
         if self.population == SIMULATED_POPULATION:
             return f"No budget was spent; {result}."
         assert self.ledger is not None
-        return f"The charge (card {charge.card}) stays in the ledger {self.ledger.path}, and {result}."
+        why = "" if written.begun() or not charge.noise.drawn else ": noise was drawn by then"
+        return f"The charge (card {charge.card}) stays in the ledger {self.ledger.path}, and {result}{why}."
+
+
+def _may_depend_on_noise(charge: Charge, error: BaseException) -> bool:
+    """Whether an error may say something about the noisy result: any may, once there is one, but for the machine's."""
+    if isinstance(error, SpentError):
+        return True
+    drawn = charge.guarantee.formal and charge.noise.drawn
+    return drawn and isinstance(error, Exception) and not isinstance(error, OSError)
 
 
 def _smaller_risk(error: RefusedError, risk: str, guarantee: Guarantee) -> RefusedError:
