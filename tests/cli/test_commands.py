@@ -114,7 +114,7 @@ def test_every_verb_has_help_with_an_example_and_json(verb, tmp_path):
 
 
 def test_help_imports_nothing_heavy(tmp_path):
-    heavy = ("numpy", "polars", "scipy", "numba", "altair", "rapidfuzz", "jinja2")
+    heavy = ("numpy", "polars", "scipy", "numba", "altair", "jinja2")
     code = (
         f"import sys; import understudy.cli.app; print([name for name in {heavy!r} if name in sys.modules])"
     )

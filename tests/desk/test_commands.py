@@ -112,7 +112,8 @@ def test_every_line_of_the_policy_is_explained(tmp_path):
         ("libraries = [1]", "`libraries`"),
         ("run_seconds = true", "`run_seconds` is not a number"),
         ("mu_limits = 1", "unknown key 'mu_limits'"),
-        ("mu_limit = ", "is not TOML"),
+        ("mu_limit = ", "line 1, column 12, in `mu_limit`, has no value"),
+        ("mu_limit = [", "is not TOML"),
     ],
 )
 def test_a_policy_that_is_not_one_is_refused_with_its_line(tmp_path, line, words):

@@ -17,6 +17,7 @@ from scipy.stats import norm
 
 from tests.support.browser import FAINT_WORDS
 from understudy.core.attacks.estimate import ChanceLevel, RiskEstimate
+from understudy.core.attacks.subsequences import MatchingWork
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.origin import Origin
 from understudy.core.pages.card import guarantee_in_words
@@ -77,6 +78,8 @@ def assessment() -> Assessment:
         n_set_aside=2,
         n_constant=1,
         n_halves=3,
+        n_attacked=500,
+        matching=MatchingWork(1_000_000, 90_000_000, 1_234, 56_789),
     )
 
 
@@ -500,7 +503,9 @@ def test_proof_white_box_and_strongest_attack_stand_side_by_side() -> None:
         assert sentence in report
         assert sentence in published
     assert "sees the noisy sums (leaving aside which names were told), and" in report
-    assert "25 of the 600 learners (4.2 %) are exposed" in report
+    assert "21 of the 500 learners (4.2 %) are exposed" in report
+    assert "Attacked were 500 of 600 learners, drawn at random" in report
+    assert "all but 1,234 of 1,000,000 pairs" in report
     assert "exposed" not in published
     silent = words_of(card_page(content_of(FORMAL)))
     assert "87 times in 100" in silent

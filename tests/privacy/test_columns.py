@@ -204,7 +204,8 @@ def test_a_category_of_one_learner_is_told_with_no_more_than_its_part_of_delta(d
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if told(place, middle)[0] else (middle, high)
-        own, sigma = np.arange(1, MOST_OWN + 1), told(place, high)[1]
+        # A learner has one cell of a column of learners.
+        own, sigma = np.arange(1, (MOST_OWN, 1)[place] + 1), told(place, high)[1]
         chance = -np.expm1(own * norm.logcdf((high - RESOLUTION / np.sqrt(own)) / sigma)).min()
         assert 0.99 * DELTA / 2 / n_lists < chance <= DELTA / 2 / n_lists
 

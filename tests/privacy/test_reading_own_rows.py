@@ -9,6 +9,8 @@ from understudy.logs.declared.columns import Declared, Kind
 from understudy.logs.reading import read_log
 from understudy.logs.where import Where
 
+VOIDED = "http://adlnet.gov/expapi/verbs/voided"
+
 
 def edx(rows, path):
     """A tracking log of (name, number, block)."""
@@ -53,10 +55,25 @@ def statement(number, actor, verb="http://adlnet.gov/expapi/verbs/experienced", 
 def test_who_took_everything_back_is_still_a_learner(tmp_path):
     rows = [statement(n, actor) for n, actor in enumerate("aabbc")]
     named = {"objectType": "StatementRef", "id": rows[4]["id"]}
-    rows.append(statement(5, "c", "http://adlnet.gov/expapi/verbs/voided", named))
+    rows.append(statement(5, "c", VOIDED, named))
     (tmp_path / "s.json").write_text("\n".join(map(json.dumps, rows)))
     log = read_log(tmp_path / "s.json", format="xapi", no_outcomes=True)
     assert sorted(log.lengths) == [0, 2, 2]
+
+
+def test_no_learner_takes_back_the_statement_of_another(tmp_path):
+    """Replacing one learner, who voids, changes no other learner's rows; unless only the platform can void."""
+    rows = [statement(n, actor) for n, actor in enumerate("aabbc")]
+    named = {"objectType": "StatementRef", "id": rows[2]["id"]}
+    lengths = {}
+    for voids in (False, True):
+        own = [statement(5, "c", VOIDED, named)] if voids else []
+        (tmp_path / "s.json").write_text("\n".join(map(json.dumps, [*rows, *own])))
+        log = read_log(tmp_path / "s.json", format="xapi", no_outcomes=True)
+        lengths[voids] = sorted(log.lengths)
+    assert lengths[False] == lengths[True] == [1, 2, 2]
+    log = read_log(tmp_path / "s.json", format="xapi", no_outcomes=True, platform_voids=True)
+    assert sorted(log.lengths) == [1, 1, 2]
 
 
 def test_records_of_moodle_have_the_same_fields(tmp_path):

@@ -123,15 +123,14 @@ def test_statistics_of_one_learner_move_no_further_than_stated():
     sequences = [rng.integers(0, 4, n) for n in (0, 1, 3, 30, 200)]
     outcomes = [(rng.random(len(walk)) < 0.3 + 0.4 * rng.random()).astype(int) for walk in sequences]
     stay, easiness = rng.random(4), rng.normal(size=4)
-    own = rng.normal(size=len(sequences))
     parts = {}
-    for i, (walk, results) in enumerate(zip(sequences, outcomes, strict=True)):
+    for walk, results in zip(sequences, outcomes, strict=True):
         log = in_order(Interactions.from_sequences([walk], [results], actions=list("abcd")))
         walks = WalkStatistics(log)
         new, n_jumps = walks.new_jumps()
         for name, total in {
             "staying": walks.staying(np.append(stay, 0.5), 4.0),
-            "practice": walks.practice(np.append(easiness, 0.0), own[i : i + 1], 4.0),
+            "practice": walks.practice(np.append(easiness, 0.0), 4.0),
             "displacements": walks.displacements(10.0),
             "stays": signed_sum(walks.repeats() - 0.6 * log.lengths, 5.0),
             "new jumps": signed_sum(new - 0.5 * n_jumps, 5.0),

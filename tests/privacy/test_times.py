@@ -26,6 +26,7 @@ from understudy.logs.models.sessions import Calendar
 from understudy.logs.simulated.classroom import Classroom
 
 # The draws of times, in order, after all others: one for each statistic, but two for days and four for norms.
+WITH_DAYS = ("gaps", "session_rows", "hours", "days_and_hours", "pauses")
 COUNTED = ("times gaps", "times session rows", "times hours", "times pauses")
 OF_TERM = ("times years", "times years", "times months", "times months")
 OF_TIMES = (
@@ -103,7 +104,7 @@ def test_statistics_of_one_learner_move_no_further_than_stated():
         seconds = (np.datetime64("2024-02-01", "s").astype(np.int64) + np.cumsum(gap)).astype(np.int64)
         log = replace(log, time=seconds.astype("datetime64[s]").astype("datetime64[us]"), term=term)
         sums = TimeStatistics(log, calendar)
-        counted = {name: getattr(sums, name) for name in ("gaps", "session_rows", "hours", "pauses")}
+        counted = {name: getattr(sums, name) for name in WITH_DAYS}
         for name, total in {
             "sessions": sums.sessions(), "starts": sums.starts(), "stops": sums.stops(), "spans": sums.spans(),
             "pace": sums.pace(laws),

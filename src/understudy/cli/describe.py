@@ -29,8 +29,9 @@ def describe(
     """Draft a plan: what a log has, for you to declare.
 
     The draft names the columns that were recognised, and has every other one with its kind, commented out: what is
-    told beside actions and outcomes is your decision, and categories and bounds are yours to fill in, never read off
-    the data. Columns that identify people are named and left out. With --learners the table of learners is drafted too.
+    synthesized beside actions and outcomes is your decision, and categories and bounds are yours to fill in, never
+    read off the data. Columns that identify people are named and left out. With --learners the table of learners is
+    drafted too.
 
     Example: understudy describe log.csv -o understudy.toml
     """

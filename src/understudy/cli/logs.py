@@ -15,7 +15,8 @@ from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, Seed, grouped
 from understudy.cli.plan import draft, typed_over
 from understudy.cli.terminal import echo_json, print_table, recognised, show, tell, tell_reading, with_options
-from understudy.core.files.columns import ROLES
+from understudy.core.engine.engine import EngineOptions, running_on
+from understudy.core.files.columns import named_columns
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, write_text
 from understudy.core.privacy.spending import Account
@@ -109,21 +110,24 @@ def inspect(
 def synthesize(
     file: LogPath,
     out: Annotated[Path, typer.Option("-o", "--out", help="File to write, csv or parquet by extension.")],
-    method: Method,
     reading: LogOptions,
     options: SynthesizeOptions,
+    engine: EngineOptions,
+    method: Method = "runs-dp",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a synthetic log, and say what is guaranteed about it.
 
-    It is charged like a release, and measures no risk. To try things at no cost, run it on a stand-in of the same
-    shape that simulate made, or compare methods inside with study.
+    The generator is runs-dp unless another is given, with epsilon 8, or 4 where more actions are public than there are
+    learners. It is charged like a release, and measures no risk. To try things at no cost, run it on a stand-in of the
+    same shape that simulate made, or compare methods inside with study.
 
     Example: understudy synthesize log.csv -o synthetic.csv -m runs-dp --public-actions
     """
     log = _read(file, reading, as_json or quiet)
-    made = synthesize_log(log, method, options, out=out)
+    with running_on(engine.engine, engine.scratch):
+        made = synthesize_log(log, method, options, out=out)
     show(made, as_json)
     tell(options.asked(made.guarantee), as_json or quiet)
 
@@ -185,12 +189,7 @@ def _read_one_of(
     quiet: bool,
 ) -> Interactions:
     """One of several logs: its own columns come first, and of those named for all only the ones that it has."""
-    named = dict(part.split("=", 1) for part in own.split(",") if "=" in part)
-    named = {role.strip(): name.strip() for role, name in named.items()}
-    if bool(own) != bool(named) or not set(named) <= set(ROLES):
-        raise typer.BadParameter(
-            f"columns of one file are written as role=column, by commas, with the roles {', '.join(ROLES)}."
-        )
+    named = named_columns(own)
     timed = options.time is not None or "time" in named
     options = _with_columns(options, named)
     table = table or (learners_beside(path) if declared else None)
@@ -353,7 +352,7 @@ def _print_inspection(found: Inspection) -> None:
     print_table(name, ["what", "value"], [list(pair) for pair in found.facts()])
     if origin.identifiers:
         print_table(
-            "Columns that identify people: none of these reaches a synthetic file",
+            f"Columns that identify people: {found.identifying}",
             ["column", "kind", "evidence", "role"],
             [[i.column, i.kind, i.evidence, i.role] for i in origin.identifiers],
         )

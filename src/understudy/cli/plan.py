@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from enum import Enum
@@ -20,10 +19,13 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from understudy.cli.terminal import option_of
+from understudy.core.files.documents import parse_toml
 from understudy.errors import DataError, UsageError
 
 # A seed would undo part of the randomness, and belongs in no file that others sign.
 LEFT_OUT = ("seed",)
+# Keys of [log] that a draft leaves to be filled in.
+FILLED_IN = ("values", "low", "high", "step", "unit", "first", "last", "resolution", "session_minutes")
 # A plan says what is done, never that it is done without asking, how the result is shown, or what to do with the plan.
 NOT_PLANNED = (*LEFT_OUT, "yes", "plan", "write_plan", "plan_page", "explain", "within", "as_json", "quiet")
 
@@ -54,18 +56,14 @@ def typed_over(context: typer.Context) -> list[str]:
 
 
 def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
-    try:
-        content = tomllib.loads(plan.read_text(encoding="utf-8"))
-    except OSError as error:
+    if not plan.is_file():
         raise UsageError(
-            f"the plan {plan} cannot be read ({error.strerror}).",
+            f"there is no plan {plan}.",
             hint="check its path; a plan is drafted from the command that you would type.",
+            code="no-such-file",
             settings=("write_plan",),
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"the plan {plan} is not TOML: {error}.", hint="fix that line.", code="bad-plan"
-        ) from None
+        )
+    _, content = parse_toml(plan, keys=(*known, *FILLED_IN))
     table = content.get(command, {} if "log" in content else None)
     if not isinstance(table, dict):
         raise DataError(
@@ -83,6 +81,11 @@ def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
             hint=f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(known)}.",
             code="bad-plan",
         )
+    if "file" in known and "file" not in table:
+        # One plan serves several commands on the same log.
+        others = [other.get("file") for other in content.values() if isinstance(other, dict)]
+        files = {file for file in others if isinstance(file, str)}
+        table = {**table, "file": files.pop()} if len(files) == 1 else table
     paths = ("file", "out", "ledger", "actions_file", "exclude", "learners", "results")
     return {
         name: str(plan.parent / value) if name in paths and isinstance(value, str) else value

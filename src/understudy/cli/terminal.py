@@ -151,7 +151,7 @@ def recognised(origin: Origin, options: Any) -> dict[str, str]:
     if not hasattr(options, "action") and "action" in found:
         found["item"] = found.pop("action")
     if hasattr(options, "time_for_order"):
-        # To name it is to have its times told; where it only orders the rows, there is nothing to declare.
+        # To name it is to include its times; where it only orders the rows, there is nothing to declare.
         found.pop("time", None)
     return {
         setting: name

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from itertools import pairwise
 
-from understudy.logs.declared.columns import OTHER, Column
+import numpy as np
+
+from understudy.logs.declared.columns import MISSING, Column
 from understudy.logs.interactions import IntArray, Interactions
 
 # Numbers and times are put in so many classes of equal width.
@@ -15,33 +16,33 @@ N_LENGTHS, N_RATES = 14, 5
 
 
 class ColumnCodes:
-    """The classes of a column: its categories, or classes of numbers between its bounds; a missing cell is the last."""
+    """The classes of a column: its categories, or classes of numbers between its bounds; a missing cell is the last.
 
-    def __init__(self, column: Column) -> None:
-        declared = column.declared
-        self.declared = declared
+    Where bounds are to be found, those of the given columns are what their custodian and an attacker know.
+    """
+
+    def __init__(self, *columns: Column) -> None:
+        self.declared = declared = columns[0].declared
         if declared.coded:
-            self._position = {name: code for code, name in enumerate(declared.names)}
-            self.n_codes = len(declared.names) + 1
-            return
-        present = column.cells[~np.isnan(column.cells)]
-        # Where bounds are to be found, those of the log itself are what its custodian and an attacker know.
-        low = declared.low if declared.low is not None else float(present.min(initial=np.inf))
-        high = declared.high if declared.high is not None else float(present.max(initial=-np.inf))
-        low, high = (low, high) if low < high else (0.0, 1.0)
-        self._edges = np.linspace(low, high, N_CLASSES + 1)[1:-1]
-        self.n_codes = N_CLASSES + 1
+            self.labels = (*declared.names, MISSING)
+        else:
+            present = np.concatenate([column.cells[~column.missing] for column in columns])
+            low = declared.low if declared.low is not None else float(present.min(initial=np.inf))
+            high = declared.high if declared.high is not None else float(present.max(initial=-np.inf))
+            if not low < high:
+                low = low if np.isfinite(low) else 0.0
+                high = low + 1.0
+            self._edges = np.linspace(low, high, N_CLASSES + 1)
+            self.labels = (*(f"{begin:.3g}–{end:.3g}" for begin, end in pairwise(self._edges)), MISSING)
+        self.n_codes = len(self.labels)
 
     def of(self, column: Column) -> IntArray:
         """The codes of a column of the same name."""
         if self.declared.coded:
-            names = column.declared.names
-            other = self._position.get(OTHER, self.n_codes - 1)
-            code = np.array([self._position.get(name, other) for name in names] + [self.n_codes - 1])
-            codes: IntArray = code[column.cells]
-            return codes
-        place = np.searchsorted(self._edges, column.cells, side="right")
-        return np.where(np.isnan(column.cells), self.n_codes - 1, place)
+            code = column.recoded(self.declared).cells.astype(np.int64)
+        else:
+            code = np.searchsorted(self._edges[1:-1], column.cells, side="right")
+        return np.where(column.missing, self.n_codes - 1, code)
 
 
 def known_names(column: Column) -> tuple[str, str]:
@@ -61,11 +62,6 @@ def shared_columns(log: Interactions, other: Interactions) -> list[tuple[Column,
     """The columns that two logs have, those of the first beside those of the second."""
     pairs = ((column, column_named(other, column)) for column in log.columns)
     return [(column, found) for column, found in pairs if found is not None]
-
-
-def pair_codes(first: IntArray, second: IntArray, n_second: int) -> NDArray[np.int64]:
-    """Two codes as one."""
-    return first.astype(np.int64) * n_second + second
 
 
 def length_classes(log: Interactions) -> IntArray:

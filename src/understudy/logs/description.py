@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from understudy.core.files.times import counts_from_a_start
-from understudy.logs.interactions import IntArray, Interactions, totals
+from understudy.logs.interactions import IntArray, Interactions, counted_pairs, totals
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,14 @@ def _times(log: Interactions) -> dict[str, Any]:
 
 def n_by_one_learner(log: Interactions) -> int:
     """Actions that a single learner attempted: their very names may identify the learner."""
-    key = np.unique(log.learner.astype(np.int64) * log.n_actions + log.action)
-    return int((np.bincount(key % max(log.n_actions, 1), minlength=log.n_actions) == 1).sum())
+    action = counted_pairs(log.learner, log.action, log.n_actions)[1]
+    return int((np.bincount(action, minlength=log.n_actions) == 1).sum())
 
 
 def attempts_of_pairs(log: Interactions) -> tuple[IntArray, IntArray]:
     """For each (learner, action) pair that occurs: the learner, and the number of attempts."""
-    key = log.learner.astype(np.int64) * log.n_actions + log.action
-    pair, count = np.unique(key, return_counts=True)
-    return pair // max(log.n_actions, 1), count
+    learner, _, count = counted_pairs(log.learner, log.action, log.n_actions)
+    return learner, count.astype(np.int64)
 
 
 def _medians(learner: IntArray, values: IntArray, n_learners: int) -> IntArray:

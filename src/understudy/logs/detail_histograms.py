@@ -6,19 +6,17 @@ Like those of `histograms`, which adds them to its own where both logs have time
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.core.pages.charts import Drawing
 from understudy.core.pages.week_map import week_map
-from understudy.logs.declared.columns import Column, Declared
+from understudy.logs.column_codes import ColumnCodes
+from understudy.logs.declared.columns import Column
 from understudy.logs.interactions import Interactions
 from understudy.logs.schedule import Schedule
 
-Floats = NDArray[np.float64]
 Bin = dict[str, Any]
 Logs = Mapping[str, Interactions]
 
@@ -35,12 +33,8 @@ _GAPS = {
     "1 week": 7 * 86400.0,
 }
 LONGER = "longer"
-_TO = "–"
 # Weeks of a term that are shown; what is later counts as the last.
 MOST_WEEKS = 60
-# Bins of a number between its bounds.
-N_BINS = 10
-MISSING = "missing"
 # What the name of a column's histogram begins with.
 COLUMN = "column "
 
@@ -102,58 +96,24 @@ def column_histograms(logs: Logs) -> dict[str, list[Bin]]:
     first = next(iter(logs.values()))
     return {
         f"{COLUMN}{column.declared.name}": _values(
-            column.declared, {name: by_name[name][column.declared.name] for name in logs}
+            {name: by_name[name][column.declared.name] for name in logs}
         )
         for column in first.columns
         if column.declared.name in shared
     }
 
 
-def _values(declared: Declared, columns: Mapping[str, Column]) -> list[Bin]:
-    if declared.coded:
-        labels = [*declared.names]
-        codes = {name: _codes(column, labels) for name, column in columns.items()}
-    else:
-        low, high = _bounds(declared, columns)
-        edges = np.linspace(low, high, N_BINS + 1)
-        labels = [_TO.join((f"{a:.3g}", f"{b:.3g}")) for a, b in pairwise(edges)]
-        codes = {
-            name: np.where(
-                np.isnan(column.cells),
-                -1,
-                np.clip(np.searchsorted(edges, column.cells, side="right") - 1, 0, N_BINS - 1),
-            )
-            for name, column in columns.items()
-        }
+def _values(columns: Mapping[str, Column]) -> list[Bin]:
+    classes = ColumnCodes(*columns.values())
     shares = {
-        name: np.bincount(np.where(code < 0, len(labels), code), minlength=len(labels) + 1)
-        / max(len(code), 1)
-        for name, code in codes.items()
+        name: np.bincount(classes.of(column), minlength=classes.n_codes) / max(len(column.cells), 1)
+        for name, column in columns.items()
     }
-    shown = [place for place in range(len(labels) + 1) if any(share[place] > 0 for share in shares.values())]
-    named = [*labels, MISSING]
     return [
-        {"at": named[place], **{name: float(share[place]) for name, share in shares.items()}}
-        for place in shown
+        {"at": label, **{name: float(share[place]) for name, share in shares.items()}}
+        for place, label in enumerate(classes.labels)
+        if any(share[place] > 0 for share in shares.values())
     ]
-
-
-def _codes(column: Column, labels: list[str]) -> NDArray[Any]:
-    """Codes of the same names; a synthetic column may have found fewer categories than the real one has."""
-    if list(column.declared.names) == labels:
-        return column.cells
-    place = {name: code for code, name in enumerate(labels)}
-    table = np.array([place.get(name, len(labels) - 1) for name in column.declared.names] + [-1])
-    codes: NDArray[Any] = table[column.cells]
-    return codes
-
-
-def _bounds(declared: Declared, columns: Mapping[str, Column]) -> tuple[float, float]:
-    if declared.low is not None and declared.high is not None:
-        return declared.low, declared.high
-    seen = np.concatenate([column.cells[~np.isnan(column.cells)] for column in columns.values()])
-    low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
-    return low, high if high > low else low + 1.0
 
 
 def week_maps(found: list[Bin], titles: Mapping[str, str]) -> dict[str, Drawing]:

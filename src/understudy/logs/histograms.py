@@ -17,7 +17,7 @@ from understudy.core.pages.charts import Drawing, Look, Panels, colour_and_shape
 from understudy.core.pages.figures import ACCENT, INK, data
 from understudy.logs.description import attempts_of_pairs
 from understudy.logs.detail_histograms import COLUMN, column_histograms, time_histograms, week_maps
-from understudy.logs.interactions import IntArray, Interactions, common_vocabulary, totals
+from understudy.logs.interactions import IntArray, Interactions, common_vocabulary, pair_codes, totals
 from understudy.logs.utility import learning_curve
 
 Floats = NDArray[np.float64]
@@ -237,7 +237,7 @@ def _steps(real: Interactions, synthetic: Interactions) -> list[Floats]:
     found = []
     for log in (real, synthetic):
         follows = log.learner[1:] == log.learner[:-1]
-        step = log.action[:-1][follows].astype(np.int64) * log.n_actions + log.action[1:][follows]
+        step = pair_codes(log.action[:-1][follows], log.action[1:][follows], log.n_actions)
         found.append(np.unique(step, return_counts=True))
     keys = np.union1d(found[0][0], found[1][0])
     shares = []

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from understudy.core.files.origin import Origin
+from understudy.core.files.origin import DECLARED, Origin
+from understudy.core.files.times import counts_from_a_start
 from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure
 from understudy.core.pages.notebook import notebook_table
@@ -97,6 +98,7 @@ class Inspection:
             lines=self.facts(),
             figure=uniqueness_figure(self.uniqueness),
             worst=self.worst,
+            identifying=self.identifying,
             week=None if self.times is None else week_figure(self.times),
         )
 
@@ -110,6 +112,13 @@ class Inspection:
     def _repr_html_(self) -> str:
         facts = pl.DataFrame(self.facts(), schema=["what", "value"], orient="row")
         return notebook_table("Internal: computed from real learners.", facts)
+
+    @property
+    def identifying(self) -> str:
+        """What becomes of columns that identify people."""
+        if any(found.role.startswith(DECLARED) for found in self.origin.identifiers):
+            return "a column that is declared and identifies people is refused when synthetic data is written"
+        return "none of these reaches a synthetic file"
 
     def facts(self) -> list[tuple[str, str]]:
         """The description as pairs for people."""
@@ -165,7 +174,7 @@ def _times(log: Interactions, *, dated: bool) -> TimesFound:
 
 
 def _declarations(log: Interactions) -> tuple[Declaration, ...]:
-    """What is declared about a log, and what is missing for all of it to be told under a guarantee."""
+    """What is declared about a log, and what is missing for all of it to be synthesized under a guarantee."""
     names = (
         Declaration("names of actions", "public")
         if log.declared
@@ -193,17 +202,19 @@ def _declared_times(log: Interactions) -> list[Declaration]:
         return []
     if log.term is None:
         return [
-            Declaration("times", "for the order of rows only", "name the column of times to have them told")
+            Declaration("times", "for the order of rows only", "name the column of times to include them")
         ]
+    if counts_from_a_start(pl.Series(log.time)):
+        return [Declaration("times", "included; they count from a start and have no dates")]
     if not log.term.declared:
         return [
             Declaration(
                 "times",
-                "told, days not declared",
+                "included, days not declared",
                 "declare the first and the last day; otherwise they are found privately, for a part of the budget",
             )
         ]
-    return [Declaration("times", f"told, from {log.term.first} to {log.term.last}")]
+    return [Declaration("times", f"included, from {log.term.first} to {log.term.last}")]
 
 
 _LOOKS = (

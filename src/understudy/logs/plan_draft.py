@@ -1,8 +1,8 @@
 """draft_plan(): the part `[log]` of a plan, drafted from a log's header and the types of its cells.
 
 What a column is called and whether its cells are numbers is public; what the numbers are is not. So bounds and
-categories are left to the custodian, and whatever is told beside actions and outcomes is commented out until they
-decide about it.
+categories are left to the custodian, and whatever is synthesized beside actions and outcomes is commented out until
+they decide about it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from understudy.core.events.learner_table import open_table
+from understudy.core.events.learner_table import LearnerTable
 from understudy.core.events.reading import table_of
+from understudy.core.files.columns import COMPOSED, plain
 from understudy.core.files.identifiers import Identifier, identifiers_in
 from understudy.core.files.outcomes import is_missing
 from understudy.core.files.suggestions import WORDS, kind_of
@@ -33,6 +34,12 @@ from understudy.logs.reading import LogOptions, read_log, usual_resolution
 _KINDS = {"0 and 1": Kind.flag, WORDS: Kind.flag, "times": Kind.time, "numbers": Kind.number}
 # A text that is another one in more than this share of the rows is no category, and may hold anything.
 MAX_SHARE_OF_DIFFERENT_TEXTS = 0.2
+
+# Columns that hold whom a page is about or who was at it, by names as `plain` writes them.
+_PERSONAL = {
+    **dict.fromkeys(("url", "uri", "referer", "referrer", "httpreferer"), "address of a page"),
+    **dict.fromkeys(("sessionid", "sessionkey", "sesskey", "phpsessid", "requestid"), "session"),
+}
 
 _WHY = """\
 # Further columns. To have one in the synthetic data, remove the # before its lines and fill it in.
@@ -131,18 +138,11 @@ def draft_plan(
     if (table := table_of(path, log.origin.format, options.sheet)) is not None:
         found.look(table, log.origin.columns, log.origin.identifiers, of=None)
     if options.learners is not None:
-        of_learners = open_table(options.learners)
-        key = next(
-            (
-                name
-                for name in (options.learners_key, log.origin.columns["learner"])
-                if name in of_learners.names
-            ),
-            of_learners.names[0],
-        )
-        found.look(
-            of_learners, {"learner": key}, identifiers_in(of_learners, {"learner": key})[0], of="learner"
-        )
+        opened = LearnerTable.open(options.learners)
+        of_learners = opened.table
+        at = opened.learner_at(options.learners_key, log.origin.columns["learner"])
+        key = {"learner": of_learners.names[at]}
+        found.look(of_learners, key, identifiers_in(of_learners, key)[0], of="learner")
     folder = Path.cwd() if place is None else place.resolve().parent
     drafted = PlanDraft(
         _text(log, options, found, path, folder),
@@ -180,9 +180,14 @@ class _Columns:
         self.identifiers += [
             each for each in identifiers if each.role == "not read" and each not in self.identifiers
         ]
-        told = {each.column for each in identifiers}
+        identifying = {each.column for each in identifiers}
+        parts = {part for name in roles.values() for part in name.split(COMPOSED)}
         for at, name in enumerate(table.names):
-            known = name in roles.values() or name in told or f"column {at + 1}" in told
+            if (kind_of_person := _PERSONAL.get(plain(name.removeprefix("value.")))) is not None:
+                if name not in parts and name not in identifying:
+                    self.identifiers.append(Identifier(name, kind_of_person, "by its name", "not read"))
+                continue
+            known = name in parts or name in identifying or f"column {at + 1}" in identifying
             if known or str(at) not in sample.columns or any(name == each.name for each in self.columns):
                 continue
             cells = sample[str(at)].drop_nulls()
@@ -200,6 +205,8 @@ def _described(table: Table, at: int, learner: str) -> Literal["row", "learner"]
     if learner not in table.names:
         return "row"
     pairs = table.read({"learner": table.names.index(learner), "cell": at}).cast(pl.String, strict=False)
+    if pairs["cell"].n_unique() < 2:
+        return "row"
     of_learner = pairs.drop_nulls().group_by("learner").agg(pl.col("cell").n_unique(), pl.len())
     constant = bool((of_learner["cell"] == 1).all()) and bool((of_learner["len"] > 1).any())
     return "learner" if constant else "row"
@@ -226,6 +233,8 @@ def _text(log: Interactions, options: LogOptions, found: _Columns, path: Path, f
             lines.append(f"{setting} = {_quoted(os.path.relpath(Path(file).resolve(), folder))}")
     if options.learners_key is not None:
         lines.append(f"learners_key = {_quoted(options.learners_key)}")
+    if options.language != LogOptions.language:
+        lines.append(f"language = {_quoted(options.language)}")
     lines += [
         "# If the names of actions are public, as those of a curriculum are:",
         "# public_actions = true",

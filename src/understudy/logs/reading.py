@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,11 +15,13 @@ import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions, RowOptions
 from understudy.core.events.further_columns import further
+from understudy.core.events.learner_table import LearnerTable
 from understudy.core.events.reading import formats, read_events
-from understudy.core.files.columns import Columns
+from understudy.core.files.columns import Columns, named_columns
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import decode, open_source
+from understudy.core.files.suggestions import LEAST_SIMILAR_TO_ASKED
 from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.options import settled
@@ -31,7 +34,7 @@ from understudy.logs.declared.companions import (
     read_results,
     with_results,
 )
-from understudy.logs.declared.plan_file import read_log_plan
+from understudy.logs.declared.plan_file import PATHS, read_log_plan
 from understudy.logs.declared.term import Term, TermOptions
 from understudy.logs.frames import interactions_from_frame
 from understudy.logs.interactions import Interactions
@@ -70,11 +73,15 @@ class LogOptions(Columns, RowOptions, TermOptions):
     no_outcomes: Annotated[bool, "The log has no outcomes: no column is taken for one."] = False
     empty_outcomes: Annotated[
         bool,
-        "Rows may lack an outcome: it is then told as a column of rows that may be empty, without difficulties.",
+        "Rows may lack an outcome: it is then a column of rows that may be empty, without difficulties.",
     ] = False
     keep_skills: Annotated[bool, "One row per skill of an item, where a format has several, not merged."] = (
         False
     )
+    platform_voids: Annotated[
+        bool,
+        "Only the platform voids statements (xapi): those that another actor than their own voided are left out too.",
+    ] = False
     verbs: Annotated[
         bool,
         "Actions also say what was done, as in 'played Video 3', where a format states it (xapi, caliper, edx).",
@@ -107,6 +114,10 @@ class LogOptions(Columns, RowOptions, TermOptions):
         "Table of the same learners' results, several rows each (a test, whether it was passed, when): they are rows "
         "of the log as well.",
     ] = None
+    results_columns: Annotated[
+        Mapping[str, str] | str | None,
+        "Columns of the results, if they are called otherwise than in the log: learner=id,action=test,outcome=passed.",
+    ] = None
     single_rows: Annotated[bool, "Admit a log in which no learner has two rows."] = False
 
 
@@ -134,7 +145,17 @@ def planned(options: LogOptions) -> tuple[LogOptions, tuple[Declared, ...]]:
     if options.plan is None:
         return options, ()
     plan = read_log_plan(options.plan)
-    return plan.fill(options), plan.columns
+    filled = plan.fill(options)
+    for name in PATHS:
+        file = plan.settings.get(name)
+        if file is not None and getattr(filled, name) == file and not Path(file).exists():
+            raise UsageError(
+                f"{options.plan.name}: there is no file '{file}', which the plan names as `{name}`.",
+                hint="write its path as seen from the plan's folder, or leave it out of the plan.",
+                code="no-such-file",
+                settings=(name, "plan"),
+            )
+    return filled, plan.columns
 
 
 def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declared]) -> Interactions:
@@ -148,11 +169,19 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     events, format = read_events(path, wanted, options.format)
     term = _told_term(options, events, format)
     if options.results is not None:
-        with_results(events, read_results(options.results, wanted, events), told=term is not None)
+        own = named_columns(options.results_columns or {})
+        with_results(events, read_results(options.results, wanted, events, own), included=term is not None)
+    elif options.results_columns:
+        raise UsageError(
+            "columns of results were named, and no results were given.",
+            hint="give the file with the results, or leave its columns out.",
+            code="no-results",
+            settings=("results", "results_columns"),
+        )
     if options.empty_outcomes and further("outcome") in events.frame.columns:
         outcome = Declared("outcome", Kind.flag, "row")
         in_log, declared = [outcome, *in_log], [outcome, *declared]
-    _require_columns(events, in_log)
+    _require_columns(events, in_log, table)
     rows = None
     if table is not None:
         names = [column.name for column in in_table]
@@ -201,6 +230,7 @@ def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOpti
         options.language,
         options.no_header,
         empty_outcomes=options.empty_outcomes,
+        platform_voids=options.platform_voids,
         further=tuple(column.name for column in declared),
     )
 
@@ -231,7 +261,7 @@ def _rows(options: LogOptions) -> RowOptions:
 
 
 def _told_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
-    """The term of a log whose times are told: those of a column that was named, or about which a term was declared."""
+    """The term of a log whose times are included: a column was named for them, or a term declared."""
     if options.time_for_order:
         if options.declares_term:
             raise UsageError(
@@ -260,18 +290,31 @@ def usual_resolution(format: str) -> float:
     return _RESOLUTIONS.get(format, 1.0)
 
 
-def _require_columns(events: EventTable, declared: Sequence[Declared]) -> None:
-    """Refuse a log without a column that was declared."""
-    missing = [column.name for column in declared if further(column.name) not in events.frame.columns]
-    if missing:
+def _require_columns(events: EventTable, declared: Sequence[Declared], table: LearnerTable | None) -> None:
+    """Refuse a log without a column that was declared, and say where one like it is."""
+    missing = [column for column in declared if further(column.name) not in events.frame.columns]
+    if not missing:
+        return
+    name = missing[0].name
+    of_learners = () if table is None else tuple(table.table.names)
+    if table is not None and missing[0].of == "row" and table.has(name):
         raise DataError(
-            f"{events.file}: column '{missing[0]}' is declared, and is not there.",
-            hint="write its name as it stands in the file's first line, give the table that has it, or leave it out "
-            "of the plan.",
+            f"{events.file}: column '{name}' is declared of rows, and is in the table of learners {table.table.file}.",
+            hint='declare it with of = "learner".',
             code="no-declared-column",
-            settings=("plan", "learners"),
-            column=missing[0],
+            settings=("plan",),
+            column=name,
         )
+    near = difflib.get_close_matches(name, [*events.names, *of_learners], 1, LEAST_SIMILAR_TO_ASKED)
+    raise DataError(
+        f"{events.file}: column '{name}' is declared, and is not there.",
+        hint=(f"did you mean '{near[0]}'? If not, " if near else "")
+        + "write its name as it stands in the file's first line, give the table that has it, or leave it out of the "
+        "plan.",
+        code="no-declared-column",
+        settings=("plan", "learners"),
+        column=name,
+    )
 
 
 def _note_times_outside(events: EventTable, term: Term) -> None:
@@ -285,11 +328,11 @@ def _note_times_outside(events: EventTable, term: Term) -> None:
 
 
 def _note_what_is_left_out(events: EventTable, term: Term | None, options: LogOptions) -> None:
-    """Say once what is in the file and not told, and how to include it."""
+    """Say once what is in the file and left out, and how to include it."""
     if "time" in events.columns and term is None and not options.time_for_order:
         events.notes.append(
-            f"The times in column '{events.columns['time']}' are left out of what is told; to include them, name the "
-            "column: `time`."
+            f"The times in column '{events.columns['time']}' are left out; to include them, name the column: "
+            "`time`."
         )
     if events.n_left_out:
         times = "" if "time" in events.columns else "To include times, name their column: `time`. "

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, auc_with_interval
+from understudy.core.attacks.subsequences import MatchingWork
 from understudy.core.attacks.transcript import WhiteBox
 from understudy.core.files.words import counted
 from understudy.core.privacy.guarantee import Guarantee
@@ -157,6 +158,7 @@ class Trial:
     fit_seconds: float
     sample_seconds: float
     histograms: Histograms
+    matching: MatchingWork
 
     def row(self) -> dict[str, Any]:
         """The trial as a row of `results.csv`, and the histograms that its report draws."""
@@ -223,7 +225,8 @@ class Split:
         learned = time.perf_counter()
         synthetic = fitted.sample(n_learners, rng).recode(self.log.actions)
         sampled = time.perf_counter()
-        scores = membership_scores(self.knowledge, synthetic, shadow, workers)
+        matching = MatchingWork()
+        scores = membership_scores(self.knowledge, synthetic, shadow, workers, matching)
         risk = judged_risk(self.knowledge, self.member, scores, rng)
         seen = white_box(self.knowledge, fitted)
         return Trial(
@@ -255,6 +258,7 @@ class Split:
             fit_seconds=learned - began,
             sample_seconds=sampled - learned,
             histograms=histograms(self.real.training, synthetic),
+            matching=matching,
         )
 
     def _judged(self, seen: WhiteBox, rng: np.random.Generator) -> RiskEstimate:

@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 
 from understudy.core.files.words import counted
 from understudy.errors import UsageError
-from understudy.logs.declared.columns import Column, Declared, Kind
+from understudy.logs.declared.columns import MISSING, Column, Declared, Kind
 from understudy.logs.interactions import Interactions
 
-# What a cell without a value is called, unless a category has that name.
-MISSING = "missing"
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -52,7 +50,7 @@ class Condition:
                 f"'{self.column}' is not a declared column of learners; "
                 + (f"there are {', '.join(map(repr, of_learners))}." if of_learners else "there are none.")
             )
-        if self.value == MISSING and MISSING not in (found.names if found.coded else ()):
+        if self.value == MISSING and MISSING not in found.names:
             if self.sign not in ("=", "!="):
                 raise _bad(f"column '{self.column}' cannot be {self.sign} {MISSING}.")
         elif found.coded:
@@ -68,26 +66,26 @@ class Condition:
 
     def _check_bounds(self, found: Declared, value: float) -> None:
         """Refuse what lies beyond declared bounds; those that are to be found are not known before a fit."""
-        if found.low is None or found.high is None:
+        if found.bounds is None:
             return
+        low, high = found.bounds
         possible = {
-            "=": found.low <= value <= found.high,
-            ">=": value <= found.high,
-            ">": value < found.high,
-            "<=": value >= found.low,
-            "<": value > found.low,
+            "=": low <= value <= high,
+            ">=": value <= high,
+            ">": value < high,
+            "<=": value >= low,
+            "<": value > low,
         }
         if not possible.get(self.sign, True):
             raise _bad(
-                f"column '{self.column}' cannot be {self.sign} {self.value}: it lies between {found.low:g} and "
-                f"{found.high:g}."
+                f"column '{self.column}' cannot be {self.sign} {self.value}: it lies between {low:g} and {high:g}."
             )
 
     def matches(self, column: Column) -> NDArray[np.bool_]:
         """Which learners fulfil it; a missing cell fulfils nothing but being missing."""
         declared, cells = column.declared, column.cells
-        missing = cells < 0 if declared.coded else np.isnan(cells)
-        if self.value == MISSING and MISSING not in (declared.names if declared.coded else ()):
+        missing = column.missing
+        if self.value == MISSING and MISSING not in declared.names:
             wanted: NDArray[np.bool_] = missing if self.sign == "=" else ~missing
             return wanted
         if declared.coded:

@@ -96,7 +96,7 @@ def test_times_are_told_if_they_were_named_or_declared(tmp_path, settings, told,
     log = read_log(tmp_path / "log.csv", **settings)
     assert log.has_times is told
     assert log.time is not None
-    assert any("are left out of what is told" in note for note in log.origin.notes) is noted
+    assert any("are left out; to include them" in note for note in log.origin.notes) is noted
     assert ("time" in log.to_polars().columns) is told
 
 

@@ -411,6 +411,12 @@ def test_every_figure_on_the_report_is_computed_again(made, shared):
             *((round(exposed * 100), 100, *numbers(percent(exposed))) if round(exposed * 100) else ()),
             *times(0.75),
         ],
+        # Actions alone, and with outcomes.
+        "Attacked were all": [
+            100,
+            sum(trial.matching.compared_pairs for trial in made.trials),
+            sum(2 * 100 * trial.n_learners for trial in made.trials),
+        ],
         "The strongest of several": [
             *(f"{chance[name]:.2f}" for name in ("auc", "low", "high")),
             *(

@@ -86,9 +86,13 @@ def test_the_weights_of_a_network_that_read_its_learners_often_give_them_away(lo
 
 
 def _over_trained(self, n_places):
-    from understudy.logs.models.recurrent import Schedule
+    from understudy.logs.models.recurrent import TrainingSchedule
 
-    return Schedule(1e-2, 16, 40, patience=40, decay=False) if self.units == 40 else Schedule(3e-3, 16, 1, 1)
+    return (
+        TrainingSchedule(1e-2, 16, 40, patience=40, decay=False)
+        if self.units == 40
+        else TrainingSchedule(3e-3, 16, 1, 1)
+    )
 
 
 def test_a_network_fitted_to_released_rows_finds_their_learners(log, tmp_path, monkeypatch):

@@ -12,12 +12,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.cohorts.building.sessions import Term
-from understudy.core.events.caliper import read_caliper
-from understudy.core.events.edx import read_edx
 from understudy.core.events.event_table import CellOptions, ReadOptions
-from understudy.core.events.moodle import moodle_records
+from understudy.core.events.platforms.caliper import read_caliper
+from understudy.core.events.platforms.edx import read_edx
+from understudy.core.events.platforms.moodle import moodle_records
+from understudy.core.events.platforms.xapi import Voiding, learner_of
 from understudy.core.events.reading import sniff
-from understudy.core.events.xapi import Voiding, learner_of
 from understudy.core.files.columns import FULL_NAMES, KNOWN_NAMES, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import begins_like_json, load_records
@@ -86,12 +86,13 @@ def read_activity(
     format: str | None = None,
     learner: str | None = None,
     time: str | None = None,
+    platform_voids: bool = False,
 ) -> Activity:
     """The events of a log.
 
     The format is found from the content unless it is named; `learner` and `time` name columns. Each time is read by
     itself (`read_each_time`). Times that state a zone, or are numbers, need the `term` to have one: on the learners'
-    clock, or windows of the day mean nothing.
+    clock, or windows of the day mean nothing. `platform_voids` declares that no learner can void a statement of xAPI.
     """
     if format is not None and format not in FORMATS:
         raise UsageError(
@@ -105,7 +106,7 @@ def read_activity(
     if format in _INSTANTS:
         _refuse_columns(learner, time, format)
     if format == "xapi":
-        frame, place = _statements(source, notes)
+        frame, place = _statements(source, notes, platform_voids=platform_voids)
         columns = {"learner": "actor", "time": "timestamp"}
     elif format in _EVENTS:
         events = _EVENTS[format](decode(source, latin=False), ReadOptions(outcomes="left out"))
@@ -284,10 +285,10 @@ def _refuse_columns(learner: str | None, time: str | None, format: str) -> None:
         )
 
 
-def _statements(source: Source, notes: list[str]) -> tuple[pl.DataFrame, str]:
+def _statements(source: Source, notes: list[str], *, platform_voids: bool) -> tuple[pl.DataFrame, str]:
     statements, place = load_records(decode(source, latin=False))
     rows = []
-    voiding = Voiding()
+    voiding = Voiding(by_anyone=platform_voids)
     for number, statement in statements:
         if not voiding.keeps(statement, number):
             continue

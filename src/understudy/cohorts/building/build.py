@@ -45,6 +45,10 @@ class BuildOptions(Spending, CellOptions):
     format: Annotated[
         str | None, "csv, tsv, excel, parquet, moodle, xapi, caliper or edx, when the log is not recognised."
     ] = None
+    platform_voids: Annotated[
+        bool,
+        "Only the platform voids statements (xapi): those that another actor than their own voided are left out too.",
+    ] = False
     learner: Annotated[str | None, "The log's column that names the learner."] = None
     time: Annotated[str | None, "The log's column with the time."] = None
     scores_learner: Annotated[str | None, "The scores' column that names the learner."] = None
@@ -293,6 +297,7 @@ def _read(
             format=options.format,
             learner=options.learner,
             time=options.time,
+            platform_voids=options.platform_voids,
         )
         step.advance()
         joined = join(

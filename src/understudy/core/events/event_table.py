@@ -28,7 +28,7 @@ from understudy.core.files.outcomes import (
 )
 from understudy.core.files.source import Guess
 from understudy.core.files.tables import Table
-from understudy.core.files.times import DateOrder, check_zone
+from understudy.core.files.times import DateOrder, check_zone, unit_of
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
@@ -39,9 +39,9 @@ class CellOptions:
     """How cells are read: declared, so that no learner's row decides for others."""
 
     time_unit: Annotated[
-        Literal["s", "ms", "us", "ns", "d"] | None,
-        "What numbers in the time column count, from 1970 on or from a start: seconds, days (d) and so on; without it "
-        "what the column's name says (time_ms), else s.",
+        str | None,
+        "What numbers in the time column count, from 1970 on or from a start: s (seconds), ms, us, ns or d (days); "
+        "without it what the column's name says (time_ms), else s.",
     ] = None
     date_order: Annotated[DateOrder | None, "What comes first in a date such as 3/4/2024."] = None
     set_aside: Annotated[
@@ -49,6 +49,8 @@ class CellOptions:
     ] = False
 
     def __post_init__(self) -> None:
+        if self.time_unit is not None:
+            object.__setattr__(self, "time_unit", unit_of(self.time_unit))
         # Plans and Python programs write it as a word.
         order: Any = self.date_order
         if isinstance(order, str):
@@ -123,6 +125,8 @@ class ReadOptions:
     """Whether the first line is a row like the others: then columns are called by their numbers."""
     empty_outcomes: bool = False
     """Whether rows may lack an outcome: then it is a further column of rows, and the log has no outcomes."""
+    platform_voids: bool = False
+    """Whether only the platform takes statements back: then it counts whoever the actor is (xAPI)."""
     further: tuple[str, ...] = ()
     """Columns that are read although they have no role, where a file has them."""
 
@@ -172,6 +176,8 @@ class EventTable:
     yearless: bool = False
     time_unit: str | None = None
     """What numbers in the time column count, where the format says so."""
+    names: tuple[str, ...] = ()
+    """All columns of the file, where it is a table with names."""
     n_left_out: int = 0
     """Columns of the file that are not read."""
     _everyone: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -189,7 +195,7 @@ class EventTable:
         declared = further_positions(table.names, options.further, table.file)
         if positions.get("learner") in declared.values():
             raise DataError(
-                f"{table.file}: the column that names the learner is declared as one to be told.",
+                f"{table.file}: the column that names the learner is declared as one to be synthesized.",
                 hint="take it out of the plan: learners in synthetic data have numbers of their own.",
                 code="learner-declared",
                 settings=("plan",),
@@ -197,6 +203,7 @@ class EventTable:
         frame = table.read({**positions, **extra, **declared})
         events = cls(table.file, frame, columns, list(table.notes), table.place, guesses=table.guesses)
         read = {*positions.values(), *extra.values(), *declared.values()}
+        events.names = tuple(table.names)
         events.n_left_out = len(table.names) - len(read)
         events.find_people(table, {role: table.names[position] for role, position in declared.items()})
         events.tidy(options)

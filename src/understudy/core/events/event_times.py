@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,13 @@ from understudy.errors import DataError
 if TYPE_CHECKING:
     from understudy.core.events.event_table import EventTable, ReadOptions
 
+# Rows that are earlier than the one before, as a share, from which on numbers are hardly times.
+MAX_SHARE_BACKWARDS = 0.25
+_DURATION = re.compile(
+    r"spent|duration|elapsed|taken|latency|dauer|durée|duree|duración|(?:on|per)[_ ]?(?:task|item|page)",
+    re.IGNORECASE,
+)
+_IN_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _EITHER_ORDER = " or ".join(order.value for order in DateOrder)
 _ONE_ORDER = "in one order all of them are dates: declare it if it is right."
 _TWO_ORDERS = f"declare what comes first: {_EITHER_ORDER}."
@@ -65,21 +74,16 @@ def settle_times(events: EventTable, options: ReadOptions) -> None:
     if zone is not None:
         instant = states_instant(cells) | events.instants
         events.frame = events.frame.with_columns(instant.alias("instant"))
+    fault = _Fault.of(cells, times, orders, None if options.rows.time_unit else unit)
     events.settle_cells(
         "time",
         times.is_null(),
-        "orders the rows, but has the day and the month by numbers, as in 3/4/2024,"
-        if orders
-        else "orders the rows, but holds something that cannot be read as a time",
+        f"orders the rows, but {fault.what}",
         options,
-        hint=(_ONE_ORDER if len(orders) == 1 else _TWO_ORDERS)
-        if orders
-        else "times are like 2024-05-31 14:05:09, or numbers from 1970 on in seconds unless their unit is "
-        "declared; 3/4/2024 needs the order of day and month. Declare that, state that the rows are in "
-        "order, or set these rows aside.",
+        hint=fault.hint,
         code="not-a-time",
-        settings=("date_order",) if orders else ("time_unit", "date_order", "in_order", "skip_incomplete"),
-        declare={"date_order": orders[0] if len(orders) == 1 else "ORDER"} if orders else None,
+        settings=fault.settings,
+        declare=fault.declare,
     )
     _put_in_order(events, name)
     if zone is not None:
@@ -97,6 +101,67 @@ def settle_times(events: EventTable, options: ReadOptions) -> None:
         events.notes.append(
             f"Times in column '{name}' count from a start of their own: they have no date, and only their order "
             "and differences are used."
+        )
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """What is wrong with times that cannot be read, and what would help: a question to the user, never an answer."""
+
+    what: str
+    hint: str
+    settings: tuple[str, ...]
+    declare: dict[str, str] | None = None
+
+    @classmethod
+    def of(cls, cells: pl.Series, times: pl.Series, orders: list[str], unit: str | None) -> _Fault:
+        """`orders` are those of day and month that would read all cells; `unit` the one taken, not declared."""
+        if orders:
+            return cls(
+                "has the day and the month by numbers, as in 3/4/2024,",
+                _ONE_ORDER if len(orders) == 1 else _TWO_ORDERS,
+                ("date_order",),
+                {"date_order": orders[0] if len(orders) == 1 else "ORDER"},
+            )
+        none_is_read = times.null_count() == len(times)
+        if unit is not None and none_is_read and (finer := _unit_that_reads(cells)) is not None:
+            return cls(
+                f"holds numbers beyond the year 2100 if they count {_IN_WORDS.get(unit, unit)},",
+                f"as {_IN_WORDS[finer]} since 1970 all of them are times: declare that unit if it is right.",
+                ("time_unit",),
+                {"time_unit": finer},
+            )
+        if none_is_read:
+            return cls(
+                "none of its cells can be read as a time: the first is",
+                "name the column with the times; they are like 2024-05-31 14:05:09, or numbers that count from 1970 "
+                "or from a start. Or state that the rows are in order.",
+                ("in_order",),
+            )
+        return cls(
+            "holds something that cannot be read as a time",
+            "times are like 2024-05-31 14:05:09, or numbers from 1970 on in seconds unless their unit is declared; "
+            "3/4/2024 needs the order of day and month. Declare that, state that the rows are in order, or set these "
+            "rows aside.",
+            ("time_unit", "date_order", "in_order", "skip_incomplete"),
+        )
+
+
+def _unit_that_reads(cells: pl.Series) -> str | None:
+    """The unit finer than seconds in which all numbers are times between 1973 and 2100."""
+    numbers = cells.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    if numbers.null_count():
+        return None
+    return next((unit for unit in _IN_WORDS if not read_each_time(cells, unit=unit).null_count()), None)
+
+
+def _note_durations(events: EventTable, name: str, n_back: int) -> None:
+    """Say that a column which was named for the time seems to hold how long something took."""
+    n_steps = events.frame.height - events.frame["learner"].n_unique()
+    if n_back > MAX_SHARE_BACKWARDS * n_steps or _DURATION.search(name):
+        events.notes.append(
+            f"Column '{name}' was named for the time, and seems to hold how long something took. If so, name another "
+            "column or none, and declare this one in a plan (`plan`), as numbers of rows."
         )
 
 
@@ -118,6 +183,8 @@ def _put_in_order(events: EventTable, name: str) -> None:
         pl.when(turned).then(newest_last).otherwise("place").alias("place"),
     )
     events.notes.append(f"The rows of each learner are in the order of column '{name}'.")
+    if counts_from_a_start(events.frame["time"]):
+        _note_durations(events, name, int(facts["back"].sum()))
     if n_back := int(facts["back"].sum()):
         events.notes.append(
             f"Out of order in the file: {counted(n_back, 'row')}, earlier than the row before of the same learner."

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.further_columns import further_positions
-from understudy.core.events.gradebooks import (
+from understudy.core.events.platforms.gradebooks import (
     looks_like_canvas_gradebook,
     looks_like_moodle_gradebook,
     tidy_canvas_gradebook,
@@ -76,7 +76,7 @@ class LearnerTable:
 
         `key` names the learner column; without it, it is that of the log's name (`usual`) or of a known one.
         """
-        learner = self._learner(key, usual)
+        learner = self.learner_at(key, usual)
         rows = EventTable.from_table(
             self.table, {"learner": learner}, replace(options, further=tuple(wanted))
         )
@@ -93,7 +93,8 @@ class LearnerTable:
             )
         return rows
 
-    def _learner(self, key: str | None, usual: str | None) -> int:
+    def learner_at(self, key: str | None, usual: str | None) -> int:
+        """The place of the column that names the learners; see `read`."""
         names = self.table.names
         if key is None and usual is not None and plain(usual) in map(plain, names):
             key = usual

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from understudy.core.events.assistments import looks_like_assistments, read_assistments
-from understudy.core.events.caliper import looks_like_caliper, read_caliper
-from understudy.core.events.canvas import (
+from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.folders import Folder, open_folder
+from understudy.core.events.log_columns import read_log_columns
+from understudy.core.events.platforms.assistments import looks_like_assistments, read_assistments
+from understudy.core.events.platforms.caliper import looks_like_caliper, read_caliper
+from understudy.core.events.platforms.canvas import (
     canvas_records,
     fields_in,
     looks_like_page_views,
@@ -18,20 +21,17 @@ from understudy.core.events.canvas import (
     read_web_logs,
     refuse_other_tables,
 )
-from understudy.core.events.datashop import looks_like_datashop, read_datashop
-from understudy.core.events.ednet import looks_like_ednet, read_ednet
-from understudy.core.events.edx import begins_like_edx, looks_like_edx, read_edx
-from understudy.core.events.eedi import folder_of_eedi, looks_like_eedi, read_eedi, read_eedi_folder
-from understudy.core.events.event_table import EventTable, ReadOptions
-from understudy.core.events.folders import Folder, open_folder
-from understudy.core.events.gradebooks import refuse_gradebook
-from understudy.core.events.junyi import looks_like_junyi, read_junyi
-from understudy.core.events.log_columns import read_log_columns
-from understudy.core.events.moodle import are_rows, looks_like_moodle, moodle_records, read_moodle
-from understudy.core.events.oulad import looks_like_oulad, read_oulad
-from understudy.core.events.slam import looks_like_slam, read_slam
-from understudy.core.events.three_line import looks_like_three_lines, read_three_line
-from understudy.core.events.xapi import read_xapi
+from understudy.core.events.platforms.datashop import looks_like_datashop, read_datashop
+from understudy.core.events.platforms.ednet import looks_like_ednet, read_ednet
+from understudy.core.events.platforms.edx import begins_like_edx, looks_like_edx, read_edx
+from understudy.core.events.platforms.eedi import folder_of_eedi, looks_like_eedi, read_eedi, read_eedi_folder
+from understudy.core.events.platforms.gradebooks import refuse_gradebook
+from understudy.core.events.platforms.junyi import looks_like_junyi, read_junyi
+from understudy.core.events.platforms.moodle import are_rows, looks_like_moodle, moodle_records, read_moodle
+from understudy.core.events.platforms.oulad import looks_like_oulad, read_oulad
+from understudy.core.events.platforms.slam import looks_like_slam, read_slam
+from understudy.core.events.platforms.three_line import looks_like_three_lines, read_three_line
+from understudy.core.events.platforms.xapi import read_xapi
 from understudy.core.files.columns import Columns, plain
 from understudy.core.files.delimited import (
     SEPARATORS,

@@ -68,7 +68,7 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
         *("réussite", "reussite", "réussi", "reussi", "correcto", "correcta", "acierto", "resultado"),
     ),
     "time": (
-        *("time", "timestamp", "datetime", "starttime", "endtime", "eventtime", "timems", "unixtime"),
+        *("time", "timestamp", "ts", "datetime", "starttime", "endtime", "eventtime", "timems", "unixtime"),
         *("createdat", "submittedat", "answeredat", "finishedat", "servertime", "servertimestamp", "date"),
         *("zeit", "zeitpunkt", "zeitstempel", "datum", "heure", "horodatage", "fecha", "hora"),
         *("data/ora", "data/hora", "tijd", "czas"),
@@ -104,6 +104,20 @@ class Columns:
             self.action is not None and len(names) > 1 and plain(self.action) == plain(COMPOSED.join(names))
         )
         return replace(self, action=None) if usual else self
+
+
+def named_columns(given: Mapping[str, str] | str) -> dict[str, str]:
+    """Columns by their roles, as a mapping or as a user types them: learner=id,action=skill."""
+    if isinstance(given, str):
+        parts = [part.partition("=") for part in given.split(",") if part.strip()]
+        given = {role.strip(): name.strip() for role, _, name in parts}
+    if not all(role in ROLES and name for role, name in given.items()):
+        raise UsageError(
+            "columns of one file are written as role=column, by commas.",
+            hint=f"the roles are {', '.join(ROLES)}.",
+            code="bad-columns",
+        )
+    return dict(given)
 
 
 def plain(name: str) -> str:

@@ -6,6 +6,7 @@ annotations say the form and whose `__post_init__` checks what has a meaning, ra
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import tomllib
@@ -80,6 +81,14 @@ def parse_toml(path: Path, *, hint: str = "", keys: Collection[str] = ()) -> tup
         place = f"line {line}, column {found.group(2)}" if found else f"line {line}"
         key = _ASSIGNED.match(lines[line - 1]) if line <= len(lines) else None
         named = f", in `{key.group(1)}`," if key and key.group(1) in keys else ""
+        if key and not lines[line - 1][key.end() :].partition("#")[0].strip():
+            raise DataError(
+                f"{path.name}, {place}{named} has no value.",
+                hint="fill the value in behind the =, or write a # before the line to leave it out.",
+                code="not-toml",
+                file=path.name,
+                line=line,
+            ) from None
         raise DataError(
             f"{path.name}, {place}{named} is not TOML.",
             hint="check the quotes and brackets there, and in the line before.",
@@ -148,7 +157,9 @@ def _as_contract_error(
         where = (*fault["loc"], *filter(None, [raised.fields.get("key")]))
     elif fault["type"] in _UNKNOWN:
         known = _node(schema, where[:-1]).get("properties", ())
-        message, hint = f"unknown key '{where[-1]}'.", f"the keys are {', '.join(known)}."
+        near = difflib.get_close_matches(str(where[-1]), known, 1)
+        message = f"unknown key '{where[-1]}'."
+        hint = f"did you mean '{near[0]}'?" if near else f"the keys are {', '.join(known)}."
     elif fault["type"] == "missing" and where == fault["loc"]:
         message, hint = f"`{where[-1]}` is missing.", f"`{where[-1]}` is {_in_words(_node(schema, where))}."
     else:

@@ -60,7 +60,7 @@ class Origin:
         for identifier in (*self.identifiers, *by_form):
             if identifier.role.startswith(DECLARED):
                 raise DataError(
-                    f"column '{identifier.column}' is declared to be told, and identifies people: {identifier.kind} "
+                    f"column '{identifier.column}' is declared, and identifies people: {identifier.kind} "
                     f"({identifier.evidence}).",
                     hint="leave it out of the declared columns.",
                     code="names-of-people",

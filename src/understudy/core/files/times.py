@@ -14,6 +14,14 @@ from understudy.errors import UsageError
 
 # Nanoseconds of each unit.
 UNITS = {"d": 86_400_000_000_000, "s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+# What people call them.
+_UNIT_WORDS = {
+    "d": ("day", "days"),
+    "s": ("sec", "second", "seconds"),
+    "ms": ("milli", "millis", "millisecond", "milliseconds"),
+    "us": ("µs", "μs", "micros", "microsecond", "microseconds"),
+    "ns": ("nanos", "nanosecond", "nanoseconds"),
+}
 # Smaller numbers, before 1973 as seconds, are as likely to be durations.
 FIRST_EPOCH_SECOND = 1e8
 # 2100: a later number is no time of an event.
@@ -57,6 +65,21 @@ class DateOrder(Enum):
 
     day_first = "day-first"
     month_first = "month-first"
+
+
+def unit_of(text: str) -> str:
+    """The unit that a user means: s, ms, us, ns or d, or the word for it."""
+    wanted = text.strip().lower()
+    found = next((unit for unit, words in _UNIT_WORDS.items() if wanted in (unit, *words)), None)
+    if found is None:
+        words = ", ".join(f"{unit} ({_UNIT_WORDS[unit][-1]})" for unit in UNITS)
+        raise UsageError(
+            f"'{text}' is not a unit of times.",
+            hint=f"the units are {words}.",
+            code="bad-time-unit",
+            settings=("time_unit",),
+        )
+    return found
 
 
 def unit_in_name(name: str) -> str | None:

@@ -116,8 +116,8 @@ def within_bounds(numbers: NDArray[Any], declared: Declared) -> NDArray[Any]:
 def one_per_learner(read: ReadColumn, learner: NDArray[Any], n_learners: int) -> ReadColumn:
     """The cells of a column that describes learners, read from rows; empty cells of a learner do not count."""
     cells = read.column.cells
-    there = cells >= 0 if read.column.declared.coded else ~np.isnan(cells)
-    first = np.full(n_learners, -1 if read.column.declared.coded else np.nan, dtype=cells.dtype)
+    there = ~read.column.missing
+    first = np.full(n_learners, read.column.declared.missing_cell, dtype=cells.dtype)
     first[learner[there][::-1]] = cells[there][::-1]
     differs = there & (cells != first[learner])
     if differs.any():

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import DataError
 
-# The name of whatever a category holds that was not declared.
-OTHER = "other"
+# The names of whatever a category holds that was not declared, and of a cell without a value.
+OTHER, MISSING = "other", "missing"
 
 
 class Kind(StrEnum):
@@ -49,13 +49,11 @@ class Declared:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", Kind(self.kind))
-        coded = self.kind in (Kind.category, Kind.flag)
-        bounded = self.low is not None and self.high is not None
         if self.kind is Kind.category and not self.values and not self.found:
             raise self._bad("no categories", "list them under values, or have them found privately.")
-        if not coded and not bounded and not self.found:
+        if not self.coded and self.bounds is None and not self.found:
             raise self._bad("no bounds", "give low and high, or have them found privately.")
-        if self.low is not None and self.high is not None and not self.low < self.high:
+        if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
             raise self._bad("bounds that hold nothing", "low lies below high.")
 
     def _bad(self, what: str, hint: str) -> DataError:
@@ -68,8 +66,20 @@ class Declared:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the codes stand for."""
-        return ("no", "yes") if self.kind is Kind.flag else (*self.values, OTHER)
+        """What the codes stand for; none for numbers."""
+        if self.kind is Kind.flag:
+            return ("no", "yes")
+        return (*self.values, OTHER) if self.kind is Kind.category else ()
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Both bounds; None where one is to be found, or there is none."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def missing_cell(self) -> float:
+        """What stands for a cell without a value."""
+        return -1 if self.coded else np.nan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,11 +101,25 @@ class Column:
     def __repr__(self) -> str:
         return f"<Column {self.declared.name}: {self.declared.kind} of {len(self.cells)} {self.declared.of}s>"
 
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which cells have no value."""
+        missing: NDArray[np.bool_] = self.cells < 0 if self.declared.coded else np.isnan(self.cells)
+        return missing
+
+    def recoded(self, declared: Declared) -> Column:
+        """The same cells as another declaration has them; names that it lacks become `OTHER`."""
+        if not declared.coded or declared.names == self.declared.names:
+            return Column(declared, self.cells)
+        code = {name: code for code, name in enumerate(declared.names)}
+        # The last entry is that of a missing cell.
+        codes = np.array([code.get(name, code.get(OTHER, -1)) for name in self.declared.names] + [-1])
+        return Column(declared, codes[self.cells])
+
     def take(self, places: ArrayLike) -> Column:
         """The same column of other rows or learners: places or a mask."""
         return replace(self, cells=self.cells[np.asarray(places)])
 
     def with_missing(self, n_more: int) -> Column:
         """The same column with empty cells at its end."""
-        empty = np.full(n_more, -1 if self.declared.coded else np.nan)
-        return replace(self, cells=np.concatenate([self.cells, empty]))
+        return replace(self, cells=np.append(self.cells, np.full(n_more, self.declared.missing_cell)))

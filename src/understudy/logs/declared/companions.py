@@ -6,9 +6,10 @@ Results are further rows of the log: their items are actions, and what else is d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 
@@ -73,10 +74,13 @@ def note_learners(rows: EventTable, events: EventTable, *, active_only: bool) ->
     """What to know about a table of learners: who is in one of the two only, and columns that are left out."""
     of_table, of_log = rows.frame["learner"], events.frame["learner"].unique()
     n_common = int(of_table.is_in(of_log.implode()).sum())
+    n_alike = _n_nearly_alike(of_table, of_log)
     if not n_common:
+        alike = f"{counted(n_alike, 'name')} differ in capitals, spaces or hyphens only: write them alike. "
         raise DataError(
             f"{rows.file}: no learner of the table is in the log, so that it cannot be joined.",
-            hint="the table has to name learners as the log does; name the column that does, or replace the names.",
+            hint=(alike if n_alike else "")
+            + "the table has to name learners as the log does; name the column that does, or replace the names.",
             code="no-common-learner",
             settings=("learners_key",),
         )
@@ -86,15 +90,34 @@ def note_learners(rows: EventTable, events: EventTable, *, active_only: bool) ->
         notes.append(f"{rows.file}: {counted(n_idle, 'learner')} without a row in the log, {kept}.")
     if n_absent := len(of_log) - n_common:
         notes.append(f"{rows.file}: {counted(n_absent, 'learner')} of the log not in the table: empty cells.")
+    if n_alike:
+        notes.append(
+            f"{rows.file}: {counted(n_alike, 'learner')} of the log in the table under a name that differs in "
+            "capitals, spaces or hyphens only, taken for another learner. Write the names alike in both files."
+        )
     return [*rows.notes, *notes]
 
 
-def read_results(path: Path, options: ReadOptions, events: EventTable) -> EventTable:
+def _n_nearly_alike(of_table: pl.Series, of_log: pl.Series) -> int:
+    """Learners who are in only one of the two by their exact names, and in both by names written otherwise."""
+
+    def written_plainly(names: pl.Series, others: pl.Series) -> pl.Series:
+        alone = names.filter(~names.is_in(others.implode())).drop_nulls()
+        return alone.str.normalize("NFKC").str.to_lowercase().str.replace_all(r"[\s._-]+", "").unique()
+
+    of_both = written_plainly(of_table, of_log)
+    return int(of_both.is_in(written_plainly(of_log, of_table).implode()).sum())
+
+
+def read_results(
+    path: Path, options: ReadOptions, events: EventTable, named: Mapping[str, str] = MappingProxyType({})
+) -> EventTable:
     """The results in a file, read as rows of the log: with outcomes and times where the log has them.
 
-    Columns that were named for the log are those of the results too, where they have them.
+    Columns that were named for the log are those of the results too, where they have them; `named` are the results'
+    own, by role.
     """
-    columns = options.columns
+    columns = replace(options.columns, **named)
     has_outcomes = "outcome" in events.columns or options.empty_outcomes
     wanted = replace(options, outcomes="wanted" if has_outcomes else "left out", sheet=None)
     while True:
@@ -103,28 +126,32 @@ def read_results(path: Path, options: ReadOptions, events: EventTable) -> EventT
             break
         except DataError as error:
             role = next(iter(error.fields.get("roles", ())), "")
-            if error.code != "no-such-column" or "column" not in error.fields or not hasattr(columns, role):
+            asked = error.code == "no-such-column" and "column" in error.fields
+            if not asked or not hasattr(columns, role) or role in named:
                 raise
             columns = Columns(**{**columns.given(), role: None})
     if "outcome" in events.columns and "outcome" not in results.columns:
         raise DataError(
             f"{results.file}: the log has outcomes, and the results have none.",
-            hint="name the column with the outcomes alike in both files, or read the log without outcomes.",
+            hint="name the results' column with the outcomes, or read the log without outcomes.",
             code="results-unlike-log",
-            settings=("outcome", "no_outcomes"),
+            settings=("results_columns", "no_outcomes"),
         )
     return results
 
 
-def with_results(events: EventTable, results: EventTable, *, told: bool) -> None:
-    """Add results to the events of a log; without times they follow the other rows of their learner."""
+def with_results(events: EventTable, results: EventTable, *, included: bool) -> None:
+    """Add results to the events of a log; without times they follow the other rows of their learner.
+
+    `included` says that times are part of what is synthesized.
+    """
     timed = "time" in events.columns
-    if timed and "time" not in results.columns and told:
+    if timed and "time" not in results.columns and included:
         raise DataError(
-            f"{results.file}: the times of the log are told, and the results have none.",
-            hint="name the column with the times alike in both files, or let times only put the rows in order.",
+            f"{results.file}: the times of the log are included, and the results have none.",
+            hint="name the results' column with the times, or let times only put the rows in order.",
             code="results-unlike-log",
-            settings=("time", "time_for_order"),
+            settings=("results_columns", "time_for_order"),
         )
     frame = results.frame if timed else results.frame.drop("time", strict=False)
     if "outcome" not in events.columns:

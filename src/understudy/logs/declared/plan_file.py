@@ -1,4 +1,4 @@
-"""The part `[log]` of a plan file: which columns a log is read from, its term, and what else is told about it.
+"""The part `[log]` of a plan file: which columns a log is read from, its term, and what else is declared.
 
     [log]
     learner = "user"
@@ -8,6 +8,10 @@
     first = 2024-09-01
     last = 2025-02-28
     resolution = "minute"
+
+    [log.results]
+    file = "tests.csv"
+    action = "test"
 
     [[log.columns]]
     name = "school type"
@@ -26,7 +30,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 from understudy.core.files.documents import ContractError, checked, contract, parse_toml
-from understudy.errors import DataError
+from understudy.core.files.times import unit_of
+from understudy.errors import DataError, UsageError
 from understudy.logs.declared.cells import check_declared
 from understudy.logs.declared.columns import Declared, Kind
 
@@ -98,6 +103,25 @@ class ColumnTable:
 
 
 @dataclass(frozen=True)
+class ResultsTable:
+    """`[log.results]`: a table of results, and its columns if they are called otherwise than those of the log."""
+
+    file: str
+    learner: str | None = None
+    action: str | None = None
+    outcome: str | None = None
+    time: str | None = None
+    item: str | None = None
+
+    __pydantic_config__: ClassVar[Any] = contract()
+
+    def settings(self) -> dict[str, Any]:
+        """The same as settings of reading."""
+        columns = {role: name for role, name in vars(self).items() if role != "file" and name is not None}
+        return {"results": self.file, **({"results_columns": columns} if columns else {})}
+
+
+@dataclass(frozen=True)
 class LogTable:
     """`[log]`: settings of reading, and what is declared about times and further columns."""
 
@@ -109,15 +133,17 @@ class LogTable:
     group: str | None = None
     format: str | None = None
     sheet: str | None = None
-    time_unit: Literal["s", "ms", "us", "ns", "d"] | None = None
+    time_unit: str | None = None
     date_order: Literal["day-first", "month-first"] | None = None
     first_day: str | None = None
     time_zone: str | None = None
     no_header: bool = False
     verbs: bool = False
+    language: str = "en"
     pass_from: float | str | None = None
     no_outcomes: bool = False
     empty_outcomes: bool = False
+    platform_voids: bool = False
     public_actions: bool = False
     actions_file: str | None = None
     exclude: str | None = None
@@ -133,11 +159,26 @@ class LogTable:
 
     def __post_init__(self) -> None:
         _day(self.first_day, "first_day")
+        if self.time_unit is not None:
+            try:
+                unit_of(self.time_unit)
+            except UsageError as error:
+                raise ContractError(error.message, hint=error.hint, key="time_unit") from None
 
 
 @dataclass(frozen=True)
 class _File:
     log: LogTable
+
+
+@dataclass(frozen=True)
+class _Results:
+    results: ResultsTable
+
+
+@dataclass(frozen=True)
+class _FileWithResults:
+    log: _Results
 
 
 @dataclass(frozen=True)
@@ -162,9 +203,20 @@ def read_log_plan(path: Path | str) -> LogPlan:
     """The part `[log]` of a plan file; empty where the plan has other parts only."""
     path = Path(path)
     text, content = parse_toml(
-        path, hint="give a plan file; describing a log drafts one.", keys=LogTable.__dataclass_fields__
+        path,
+        hint="give a plan file; describing a log drafts one.",
+        keys={
+            *LogTable.__dataclass_fields__,
+            *TermTable.__dataclass_fields__,
+            *ColumnTable.__dataclass_fields__,
+        },
     )
-    table = checked({"log": content.get("log", {})}, _File, path.name, text).log
+    log, of_results = content.get("log", {}), {}
+    if isinstance(log, dict) and isinstance(results := log.get("results"), dict):
+        # A file alone is a setting like others; with columns it is a table of its own.
+        form = checked({"log": {"results": results}}, _FileWithResults, path.name, text)
+        log, of_results = {key: log[key] for key in log if key != "results"}, form.log.results.settings()
+    table = checked({"log": log}, _File, path.name, text).log
     try:
         columns = tuple(column.declared() for column in table.columns)
         check_declared(columns)
@@ -175,6 +227,7 @@ def read_log_plan(path: Path | str) -> LogPlan:
         for field in fields(table)
         if field.name not in ("term", "columns") and (value := getattr(table, field.name)) != field.default
     }
+    settings |= of_results
     for name in PATHS:
         if name in settings:
             settings[name] = path.parent / settings[name]

@@ -1,4 +1,4 @@
-"""Term: what is public about the times of a log, when times are part of what is told about it."""
+"""Term: what is public about the times of a log, when times are part of it."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Term:
 
 @dataclass(frozen=True)
 class TermOptions:
-    """What is declared about times, and whether they are told at all."""
+    """What is declared about times, and whether they are included at all."""
 
     term: Annotated[
         str | None,
-        "First and last day of the course, which are public: 2024-09-01..2025-02-28. Where times are told and the days "
-        "are not given, they are found privately, for a part of the budget.",
+        "First and last day of the course, which are public: 2024-09-01..2025-02-28. Where times are included and the "
+        "days are not given, they are found privately, for a part of the budget.",
     ] = None
     resolution: Annotated[
         float | str | None,
@@ -76,7 +76,7 @@ class TermOptions:
 
     @property
     def declares_term(self) -> bool:
-        """Whether anything was said about times that only makes sense if they are told."""
+        """Whether anything was said about times that only makes sense if they are included."""
         return any(given is not None for given in (self.term, self.resolution, self.session_minutes))
 
     def declared_term(self, usual_resolution: float = 1.0) -> Term:

@@ -81,13 +81,13 @@ def _of_column(column: Column) -> tuple[str, ...]:
         values = ", ".join(names if _occurs(column, len(names) - 1) or OTHER not in names else names[:-1])
         if declared.kind is Kind.category:
             meaning += f" What is none of the declared values is '{OTHER}'."
-    elif declared.low is None or declared.high is None:
+    elif declared.bounds is None:
         values = ""
     elif declared.kind is Kind.time:
-        ends = np.array([declared.low, declared.high], dtype="datetime64[s]").astype("datetime64[D]")
+        ends = np.array(declared.bounds, dtype="datetime64[s]").astype("datetime64[D]")
         values = f"{ends[0]} to {ends[1]}"
     else:
-        values = f"{declared.low:g} to {declared.high:g}"
+        values = "{:g} to {:g}".format(*declared.bounds)
     if declared.step is not None:
         values += f" in steps of {declared.step:g}"
     return (

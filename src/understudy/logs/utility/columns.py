@@ -9,12 +9,11 @@ from understudy.logs.column_codes import (
     N_RATES,
     ColumnCodes,
     length_classes,
-    pair_codes,
     shared_columns,
     success_classes,
 )
 from understudy.logs.declared.columns import Column
-from understudy.logs.interactions import IntArray, Interactions
+from understudy.logs.interactions import IntArray, Interactions, pair_codes
 from understudy.logs.utility.comparison import Comparison, Metric, kolmogorov_smirnov, total_variation
 
 # The codes of a column in the real log and in the synthetic one, and how many there are.
@@ -64,7 +63,7 @@ def _distance(wanted: Column, found: Column) -> float:
         return _law_distance(codes.of(wanted), codes.of(found), codes.n_codes)
     if not len(found.cells):
         return 1.0
-    missing = [np.isnan(column.cells) for column in (wanted, found)]
+    missing = [column.missing for column in (wanted, found)]
     share = abs(float(missing[0].mean()) - float(missing[1].mean()))
     present = [column.cells[~none] for column, none in zip((wanted, found), missing, strict=True)]
     return max(kolmogorov_smirnov(*present), share) if len(present[0]) else share

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.logs.description import attempts_of_pairs
-from understudy.logs.interactions import IntArray
+from understudy.logs.interactions import IntArray, pair_codes
 from understudy.logs.models.markov import TransitionCounts
 from understudy.logs.utility.comparison import (
     Comparison,
@@ -104,7 +104,7 @@ def prediction_loss(comparison: Comparison) -> float:
 def _inner_steps(counts: TransitionCounts) -> tuple[IntArray, Floats]:
     """Keys and shares of the steps between two actions; starts and ends left out."""
     inner = (counts.source < counts.n_actions) & (counts.target < counts.n_actions)
-    key = counts.source[inner].astype(np.int64) * counts.n_actions + counts.target[inner]
+    key = pair_codes(counts.source[inner], counts.target[inner], counts.n_actions)
     total = counts.count[inner].sum()
     return key, counts.count[inner] / max(total, 1.0)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from tests.support.fuzz import BREAKS, CANARY, Files, Reader, broken_files, edited, few_edits, pieces, quick
 from tests.support.workbook import workbook
-from understudy.core.events.gradebooks import (
+from understudy.core.events.platforms.gradebooks import (
     GradeTable,
     looks_like_canvas_gradebook,
     looks_like_moodle_gradebook,

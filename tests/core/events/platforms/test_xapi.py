@@ -144,9 +144,14 @@ def test_voided_statements_are_left_out(write, records):
         json.dumps([voiding, *rows]),
         "\n".join(map(json.dumps, [voiding, *rows])),
     ):
-        log = read_log(write("log.json", content))
+        log = read_log(write("log.json", content), platform_voids=True)
         assert records(log) == [RECORDS[0], RECORDS[2], []]
         assert "1 voided statement left out." in log.origin.notes
+        kept = read_log(write("log.json", content))
+        assert records(kept) == RECORDS
+        assert any(
+            note.startswith("1 statement that another actor voided: kept") for note in kept.origin.notes
+        )
 
 
 def test_statements_of_any_verb_are_read_without_outcomes(write, records):

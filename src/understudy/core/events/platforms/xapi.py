@@ -22,34 +22,50 @@ VOIDED = "http://adlnet.gov/expapi/verbs/voided"
 class Voiding:
     """Which statements are taken back, found while the statements go by.
 
-    A voiding statement (xAPI 2.3.2) may come before or after the one that it names. It is nobody's
-    activity itself, and cannot be voided. Who may void is for the platform to decide: it is taken for an act of its
-    custodian, whoever the actor is.
+    A voiding statement (xAPI 2.3.2) may come before or after the one that it names. It is nobody's activity itself, and
+    cannot be voided. It counts if its actor is that of the statement which it names: what one learner does must not
+    remove another's rows. Where it is declared that only the platform voids (`by_anyone`), its actor does not matter.
     """
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, list[int]] = {}
-        self._taken_back: set[str] = set()
+    def __init__(self, *, by_anyone: bool = False) -> None:
+        self._by_anyone = by_anyone
+        self._numbers: dict[str, list[tuple[int, str | None]]] = {}
+        self._taken_back: dict[str, set[str | None]] = {}
 
     def keeps(self, statement: dict[str, Any], number: int) -> bool:
         """Note the statement; False if it is a voiding one, of which nothing else is to be read."""
         verb, target = statement.get("verb"), statement.get("object")
+        _, actor, _ = learner_of(statement.get("actor"))
         if isinstance(verb, dict) and verb.get("id") == VOIDED:
             if isinstance(target, dict) and isinstance(target.get("id"), str):
-                self._taken_back.add(target["id"].strip().lower())
+                self._taken_back.setdefault(target["id"].strip().lower(), set()).add(actor)
             return False
         if isinstance(statement.get("id"), str):
-            self._numbers.setdefault(statement["id"].strip().lower(), []).append(number)
+            self._numbers.setdefault(statement["id"].strip().lower(), []).append((number, actor))
         return True
 
     def voided(self) -> list[int]:
         """The numbers of the statements that were taken back; complete when all have gone by."""
-        return [number for taken_back in self._taken_back for number in self._numbers.get(taken_back, ())]
+        return self._named(by_others=self._by_anyone)
 
     def notes(self) -> list[str]:
-        """A sentence with a count, if there is anything to say."""
-        n_voided = len(self.voided())
-        return [f"{counted(n_voided, 'voided statement')} left out."] if n_voided else []
+        """Sentences with counts, if there is anything to say."""
+        n_voided, n_named = len(self.voided()), len(self._named(by_others=True))
+        notes = [f"{counted(n_voided, 'voided statement')} left out."] if n_voided else []
+        if n_kept := n_named - n_voided:
+            notes.append(
+                f"{counted(n_kept, 'statement')} that another actor voided: kept, since no learner's statement removes "
+                "another's. If only the platform can void, declare that: `platform_voids`."
+            )
+        return notes
+
+    def _named(self, *, by_others: bool) -> list[int]:
+        return [
+            number
+            for taken_back, actors in self._taken_back.items()
+            for number, actor in self._numbers.get(taken_back, ())
+            if by_others or (actor is not None and actor in actors)
+        ]
 
 
 _SCHEMA = {
@@ -128,7 +144,7 @@ def read_xapi(text: Text, options: ReadOptions) -> EventTable:
     statements, place = load_records(text)
     people = _People()
     rows = []
-    voiding = Voiding()
+    voiding = Voiding(by_anyone=options.platform_voids)
     for number, statement in statements:
         if voiding.keeps(statement, number):
             rows.append(_row(statement, number, people, options, f"{text.name}: {place} {number}"))
