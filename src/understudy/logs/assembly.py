@@ -93,6 +93,8 @@ def assemble(pieces: Sequence[StoredPiece], folder: Path) -> Interactions:
     group = None
     if logs[0].group is not None:
         group = np.concatenate([_codes(log.groups, groups)[log.group] for log in logs])[order]
+    of_rows = (Column(each, arrays[str(at)]) for at, each in enumerate(declared))
+    of_learners = _learner_columns(logs, order)
     return Interactions(
         arrays["action"],
         arrays.get("outcome"),
@@ -103,9 +105,8 @@ def assemble(pieces: Sequence[StoredPiece], folder: Path) -> Interactions:
         time=arrays.get("time"),
         group=group,
         groups=groups if group is not None else (),
-        columns=(
-            *(Column(each, arrays[str(at)]) for at, each in enumerate(declared)),
-            *_learner_columns(logs, order),
+        columns=tuple(
+            next(of_rows if column.declared.of == "row" else of_learners) for column in logs[0].columns
         ),
         term=logs[0].term,
     )

@@ -248,6 +248,7 @@ def _in_pieces(
         else:
             whole.add_piece(events)
     assert whole is not None
+    whole.notes = [*pieces.notes, *whole.notes]
     log = assemble(stored, scratch.folder())
     if not log.n_rows:
         raise no_row_left(whole.file)
@@ -305,7 +306,9 @@ def _interactions(
     }
     columns = {further(column.name): column for column in declared}
     try:
-        log = interactions_from_frame(events.frame, roles, 2, True, options.rows(), columns, term)
+        log = interactions_from_frame(
+            events.frame, roles, 2, True, options.rows(), columns, term, may_be_empty=events.partial
+        )
     except DataError as error:
         raise error.about(events.file) from None
     silent = events.without_rows

@@ -33,8 +33,8 @@ class PartitionTable:
     place: str
     frame: pl.DataFrame
     _sample: pl.DataFrame
-    notes: tuple[str, ...] = ()
     guesses: tuple[Guess, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
         """See `Table.read`."""
@@ -87,7 +87,6 @@ class Partitions:
             self.stream.place,
             self._files[number].read(),
             self._sample,
-            tuple(self.stream.notes),
             self.stream.guesses,
         )
 

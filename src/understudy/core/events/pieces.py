@@ -66,8 +66,8 @@ class EventPieces:
     """A table of events on disk, partitioned by learner."""
 
     format: str
-    note: str
-    """How the format was found."""
+    notes: tuple[str, ...]
+    """About the file as a whole; pieces have their own."""
     _reader: Reader
     _options: ReadOptions
     _partitions: Partitions
@@ -81,7 +81,6 @@ class EventPieces:
         events.partial, events.zones = True, self._partitions.zones
         first = events.frame.drop_nulls("learner").group_by("learner").agg(pl.col("line").min())
         events.settle(self._options)
-        events.notes.insert(0, self.note)
         events.people = [replace(people, values=people.values.unique()) for people in events.people]
         return events, first
 
@@ -98,4 +97,4 @@ def read_pieces(
     if options.withdrawn is not None:
         settled = options.withdrawn.settled(partitions.learners, events.columns["learner"])
         options = replace(options, withdrawn=settled)
-    return EventPieces(format, note, reader, options, partitions)
+    return EventPieces(format, (note, *stream.notes), reader, options, partitions)
