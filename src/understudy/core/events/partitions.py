@@ -102,7 +102,8 @@ def partition(
 ) -> Partitions:
     """Write the columns at these positions to a folder; `roles` are the positions of the learner and of the time.
 
-    With `everyone` the names of all learners are kept. Names that may mean the same learner, but for capitals and leading zeros, come into one partition.
+    With `everyone` the names of all learners are kept. Names that may mean the same learner, but for capitals and
+    leading zeros, come into one partition.
     """
     n_parts = min(MOST_PARTITIONS, 1 + stream.n_rows // PARTITION_ROWS)
     files = [_StoredBlocks(folder / f"{number}.arrows") for number in range(n_parts)]
@@ -120,6 +121,4 @@ def partition(
             for (part,), rows in parts.items():
                 files[part].append(rows)
             step.advance(block.height)
-    return Partitions(
-        stream, pl.concat(learners).unique(), zones, sample, [file for file in files if file.sizes]
-    )
+    return Partitions(stream, learners, zones, sample, [file for file in files if file.sizes])
