@@ -81,7 +81,6 @@ class EventPieces:
         events.partial, events.zones = True, self._partitions.zones
         first = events.frame.drop_nulls("learner").group_by("learner").agg(pl.col("line").min())
         events.settle(self._options)
-        events.people = [replace(people, values=people.values.unique()) for people in events.people]
         return events, first
 
 
