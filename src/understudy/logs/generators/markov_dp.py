@@ -21,6 +21,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 from scipy.optimize import brentq
+from scipy.sparse import csr_array, vstack
 from scipy.special import expit, logit
 
 from understudy.core.attacks.transcript import LearnerSums
@@ -64,6 +65,7 @@ from understudy.logs.models.denoising import (
 )
 from understudy.logs.models.lengths import Lengths, spread_lengths
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
+from understudy.logs.parts import ranges_of
 
 Floats = NDArray[np.float64]
 
@@ -230,6 +232,12 @@ class MarkovDP(Generator):
 
     def learner_sums(self, log: Interactions) -> LearnerSums:
         """What each learner of a log would have added to the sums that this fit released; names aside."""
+        # A large log would be summed in parts, without what each learner adds; no learner depends on the others.
+        learners = ranges_of(log.offsets) or [(0, 0)]
+        parts = [self._learner_sums(log.select(np.arange(first, last))) for first, last in learners]
+        return LearnerSums(csr_array(vstack([part.added for part in parts])), parts[0].released)
+
+    def _learner_sums(self, log: Interactions) -> LearnerSums:
         found = self.found_names_
         shares = self._all_shares(log)
         rho = self._rho(found=self.n_thresholds_ > 0)
