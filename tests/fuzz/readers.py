@@ -39,8 +39,8 @@ from understudy.exams.formats.item_list import read_items
 from understudy.exams.formats.own_answers import read_answers
 from understudy.exams.formats.own_points import read_points
 from understudy.exams.formats.reading import read_responses
-from understudy.exams.responses import Points
 from understudy.exams.released_file import Difficulties
+from understudy.exams.responses import Points
 from understudy.exams.student_page import read_strings
 from understudy.keystrokes.card import read_attacks
 from understudy.keystrokes.coarsening import parse_coarsening

@@ -184,8 +184,12 @@ def _look_at(child: _Child, seed: int) -> list[Found]:
 
 def main() -> int:
     """Go on until so many inputs were read since the beginning; exit code 1 if there was a problem."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--inputs", type=int, default=1_000_000, help="how many in all, those of before included")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--inputs", type=int, default=1_000_000, help="how many in all, those of before included"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--only", type=int, help="one input by its number, in this process")

@@ -73,7 +73,8 @@ def parse_toml(path: Path, *, hint: str = "", keys: Collection[str] = ()) -> tup
     text = read_text(path, hint=hint)
     try:
         return text, tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    # A number of thousands of digits, or a file of brackets only, is more than the parser takes.
+    except (ValueError, RecursionError) as error:
         # The error's own words may quote the file, which may be any file; its place is enough.
         found = re.search(r"line (\d+), column (\d+)", str(error))
         lines = text.splitlines()
