@@ -14,6 +14,7 @@ import numpy as np
 
 import understudy
 from understudy.core.files.documents import parse_json
+from understudy.core.files.faults import explaining_disk
 from understudy.core.files.writing import write_json, write_text
 from understudy.errors import DataError, UsageError
 
@@ -50,9 +51,10 @@ class FinishedCells:
                 code="another-study",
                 settings=("out",),
             )
-        if not folder.exists():
-            folder.mkdir(mode=0o700)
-        self._folder.mkdir(exist_ok=True)
+        with explaining_disk(folder):
+            if not folder.exists():
+                folder.mkdir(mode=0o700)
+            self._folder.mkdir(exist_ok=True)
         write_json(about, identity)
 
     def find(self, label: str) -> Any | None:

@@ -58,10 +58,12 @@ def read_json(path: Path, form: type[Contract], *, hint: str = "") -> Contract:
 
 def read_text(path: Path, *, hint: str = "") -> str:
     """The text of a file."""
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}.", hint=hint, code="no-such-file")
     try:
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}.", hint=hint, code="no-such-file")
         return path.read_text(encoding="utf-8-sig")
+    except OSError:
+        raise UsageError(f"'{path.name}' cannot be opened.", hint="check who may read the file.") from None
     except UnicodeDecodeError:
         raise DataError(
             f"{path.name} is not text in UTF-8.", hint="save it as plain text in UTF-8.", code="not-text"

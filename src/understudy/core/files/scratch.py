@@ -6,7 +6,11 @@ import os
 import shutil
 import socket
 import tempfile
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from understudy.core.files.faults import explaining_disk
+from understudy.errors import UsageError
 
 _PREFIX = "understudy-scratch"
 
@@ -22,8 +26,19 @@ class Scratch:
         host = socket.gethostname()
         _remove_stale(Path(parent), host)
         prefix = f"{_PREFIX}-{host}-{os.getpid()}-"
-        self._folder = tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
+        if not Path(parent).is_dir():
+            raise UsageError(
+                f"temporary files were to go to {parent}, which is no folder.",
+                hint="name a folder that is there.",
+                settings=("scratch",),
+            )
+        with explaining_disk(Path(parent), settings=("scratch",)):
+            self._folder = tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
         self.path = Path(self._folder.name)
+
+    def filling(self) -> AbstractContextManager[None]:
+        """Around whatever writes there: a full disk is said as such, with the setting that names another folder."""
+        return explaining_disk(self.path, settings=("scratch",))
 
 
 def _remove_stale(parent: Path, host: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import getpass
 import os
 import sqlite3
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from understudy.core.files.faults import disk_error
 from understudy.core.privacy.rosters import SCHEMA as ROSTER_SCHEMA
 from understudy.errors import DataError, MissingError
 
@@ -153,6 +155,9 @@ def _cannot_write(path: Path, why: str) -> MissingError:
 
 
 def _explained(path: Path, error: sqlite3.DatabaseError | UnicodeDecodeError) -> Exception:
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return disk_error(full, path, ("ledger",)) or error
     if isinstance(error, sqlite3.OperationalError):
         return _cannot_write(path, str(error))
     why = "its text is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
