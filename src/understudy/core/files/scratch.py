@@ -16,25 +16,44 @@ _PREFIX = "understudy-scratch"
 
 
 class Scratch:
-    """A new folder with mode 0700; it is removed with this object, at the latest when the program ends.
+    """A new folder with mode 0700, made when it is first used; it is removed with this object or its `with` block.
 
     What a killed program left behind, on this machine, is removed by the next one: it may hold rows of real learners.
     """
 
     def __init__(self, parent: str | None = None) -> None:
-        parent = parent or tempfile.gettempdir()
-        host = socket.gethostname()
-        _remove_stale(Path(parent), host)
-        prefix = f"{_PREFIX}-{host}-{os.getpid()}-"
-        if not Path(parent).is_dir():
-            raise UsageError(
-                f"temporary files were to go to {parent}, which is no folder.",
-                hint="name a folder that is there.",
-                settings=("scratch",),
-            )
-        with explaining_disk(Path(parent), settings=("scratch",)):
-            self._folder = tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
-        self.path = Path(self._folder.name)
+        self._parent = parent or tempfile.gettempdir()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        if self._folder is None:
+            if not Path(self._parent).is_dir():
+                raise UsageError(
+                    f"temporary files were to go to {self._parent}, which is no folder.",
+                    hint="name a folder that is there.",
+                    settings=("scratch",),
+                )
+            host = socket.gethostname()
+            _remove_stale(Path(self._parent), host)
+            prefix = f"{_PREFIX}-{host}-{os.getpid()}-"
+            with explaining_disk(Path(self._parent) / prefix, settings=("scratch",)):
+                self._folder = tempfile.TemporaryDirectory(
+                    prefix=prefix, dir=self._parent, ignore_cleanup_errors=True
+                )
+        return Path(self._folder.name)
+
+    def folder(self) -> Path:
+        """A new folder in it."""
+        return Path(tempfile.mkdtemp(dir=self.path))
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def filling(self) -> AbstractContextManager[None]:
         """Around whatever writes there: a full disk is said as such, with the setting that names another folder."""
