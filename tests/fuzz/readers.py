@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
+from unittest import mock
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary.suggestions import read_suggestions
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.engine.cells import FinishedCells
+from understudy.core.events import partitions
+from understudy.core.files import streams
 from understudy.core.files.simulated import is_simulated
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.disclosure.code_review import read_code
@@ -74,6 +77,19 @@ def _cells(folder: Path) -> object:
     return cells.find("markov seed 0"), cells.all()
 
 
+def _read_large_log(path: Path) -> object:
+    """A log that is read in pieces, however small it is."""
+    small = {"LARGE_ROWS": 0, "LARGE_TEXT": 0, "LARGE_PACKED": 0, "BLOCK_ROWS": 3, "BLOCK_BYTES": 200}
+    with mock.patch.multiple(streams, **small), mock.patch.object(partitions, "PARTITION_ROWS", 4):
+        return read_log(path)
+
+
+def _panel_table(path: Path) -> object:
+    """A table as it comes out of the sandbox, of whose result it is a part."""
+    outcome = read_result(path.read_bytes(), 10)
+    return [read_panel_table(content, _SCHEMA, 4) for content in outcome.tables.values()]
+
+
 def _scrubbed(path: Path) -> object:
     return scrub(path, path.with_name(f"out{path.suffix}"), language="python")
 
@@ -96,6 +112,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "items": read_items,
         "keystrokes": read_keystrokes,
         "labels": lambda path: read_labels(path, None, None),
+        "large-log": _read_large_log,
         "ledger": _ledger,
         "log": read_log,
         "log-all": lambda path: read_log(path, learner="learner", time="time", no_outcomes=True),
@@ -104,7 +121,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "names": read_names,
         "own-points": lambda path: read_points(path, {f"item {n}": Points(3) for n in (1, 2, 3)}),
         "panel": read_panel,
-        "panel-table": lambda path: read_panel_table(path.read_bytes(), _SCHEMA, 4),
+        "panel-table": _panel_table,
         "people": read_people,
         "plan": lambda folder: read_log(folder / "log.csv", plan=folder / "plan.toml"),
         "policy": Policy.read,

@@ -18,6 +18,7 @@ from understudy.core.extras import needs_extra
 from understudy.core.files.frames import as_polars
 from understudy.core.files.learner_ids import Digests, digests_of
 from understudy.core.files.origin import Origin
+from understudy.core.files.parquet import intact
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.writing import check_suffix, write_table, write_text
 from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFIX
@@ -197,11 +198,13 @@ def read_cohort(path: Path | str, schema: Path | str | Schema | None = None) -> 
         )
     declared = schema if isinstance(schema, Schema) else Schema.read(Path(schema or beside))
     try:
-        frame = (
-            pl.read_parquet(path)
-            if path.suffix.lower() == ".parquet"
-            else pl.read_csv(path, infer_schema=False)  # each cell by itself: no row decides a column's type
-        )
+        if path.suffix.lower() == ".parquet":
+            with intact(path.name, path):
+                frame = pl.read_parquet(path)
+        else:
+            frame = pl.read_csv(
+                path, infer_schema=False
+            )  # each cell by itself: no row decides a column's type
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(
             f"{path.name} cannot be read as {path.suffix.lower() or 'csv'} ({type(error).__name__}).",
@@ -266,9 +269,10 @@ def check_schema_beside(path: Path, schema: Schema) -> None:
 
 def _first_learner(path: Path) -> str | None:
     try:
-        frame = pl.scan_parquet(path) if path.suffix.lower() == ".parquet" else pl.scan_csv(path)
-        return str(frame.select("learner").head(1).collect().item())
-    except (pl.exceptions.PolarsError, OSError, ValueError):
+        with intact(path.name, path):
+            frame = pl.scan_parquet(path) if path.suffix.lower() == ".parquet" else pl.scan_csv(path)
+            return str(frame.select("learner").head(1).collect().item())
+    except (UnderstudyError, OSError):
         return None
 
 

@@ -57,7 +57,14 @@ class Scratch:
 
     def filling(self) -> AbstractContextManager[None]:
         """Around whatever writes there: a full disk is said as such, with the setting that names another folder."""
-        return explaining_disk(self.path, settings=("scratch",))
+        return explaining_disk(Path(self._parent) / "temporary files", settings=("scratch",))
+
+
+def reserve(path: Path) -> None:
+    """Take the room on the disk for all of a file: a map of it that finds none later on kills the process."""
+    with path.open("r+b") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, max(path.stat().st_size, 1))
 
 
 def _remove_stale(parent: Path, host: str) -> None:

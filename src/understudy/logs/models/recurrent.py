@@ -393,13 +393,6 @@ def to_arrays(network: Network) -> dict[str, NDArray[np.float32]]:
     return {name: value.numpy().copy() for name, value in network.state_dict().items()}
 
 
-def fits(shape: Shape, arrays: dict[str, NDArray[np.float32]]) -> bool:
-    """Whether these are the weights of such a network, by their names and sizes."""
-    with torch.device("meta"):  # nothing is allocated
-        wanted = {name: tuple(value.shape) for name, value in Network(shape).state_dict().items()}
-    return wanted == {name: value.shape for name, value in arrays.items()}
-
-
 def from_arrays(shape: Shape, arrays: dict[str, NDArray[np.float32]]) -> Network:
     """The network with these weights."""
     network = Network(shape)
