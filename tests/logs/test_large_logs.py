@@ -145,7 +145,9 @@ def test_empty_cells_and_learners_without_rows(tmp_path, everything_is_large, op
 
 def test_texts_with_quotes_blank_lines_and_other_bytes(tmp_path, everything_is_large):
     table = rows().with_columns(action='"a ""' + pl.col("action") + '"", b"')
-    lines = table.write_csv(quote_style="never").replace("school 1", "sch\xf6n").encode("latin-1").split(b"\n")
+    lines = (
+        table.write_csv(quote_style="never").replace("school 1", "sch\xf6n").encode("latin-1").split(b"\n")
+    )
     lines[20:20] = [b""] * 3
     path = tmp_path / "log.csv"
     path.write_bytes(b"\r\n".join(lines))

@@ -58,7 +58,7 @@ def damaged_parquet(file: str, content: Path | bytes) -> DataError:
 
 
 def _damaged_groups(content: Path | bytes) -> tuple[list[tuple[int, int, int]], int]:
-    """Row groups that cannot be read, each with its first and last row, and how many there are; none without a footer."""
+    """Row groups that cannot be read, each with its first and last row, and how many there are in the file."""
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     # A library that reads a damaged file may raise anything.
     try:
@@ -109,7 +109,7 @@ class _Panics:
             self._stream = os.dup(2)
         except OSError:
             return  # there is no error stream
-        self._kept = tempfile.TemporaryFile()
+        self._kept = tempfile.TemporaryFile()  # noqa: SIM115 (closed at the end of the block)
         _flush()
         os.dup2(self._kept.fileno(), 2)
 
