@@ -1,4 +1,4 @@
-"""Commands on machines that refuse: a full disk, limits, permissions, no memory. One sentence, nothing half, no charge."""
+"""Commands on machines that refuse: a full disk, limits, permissions, no memory. One sentence, and no charge."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ MOST_SECONDS = 300.0
 MOST_BYTES = 2 << 30
 # A child is replaced after so many inputs, so that what libraries keep does not add up to the limit of memory.
 _PER_CHILD = 20_000
+_NO_MEMORY = 77
 
 
 @dataclass
@@ -87,6 +88,8 @@ class _Child:
                 signal.setitimer(signal.ITIMER_PROF, MOST_PROCESSOR_SECONDS)
                 problem = tried.problem(self.folder / "input") or written()
                 signal.setitimer(signal.ITIMER_PROF, 0)
+                if "MemoryError" in problem:
+                    os._exit(_NO_MEMORY)
                 if problem:
                     send.send((number, tried.reader, problem))
         self.at[:] = struct.pack("<q", self.numbers.stop)
@@ -128,6 +131,7 @@ def run(first: int, last: int, seed: int = 0, n_workers: int = 1) -> Iterator[tu
 
     corpus()
     with tempfile.TemporaryDirectory(prefix="understudy-fuzz-") as scratch:
+        tried_again: set[int] = set()
         waiting = [range(at, min(at + _PER_CHILD, last)) for at in range(first, last, _PER_CHILD)][::-1]
         children: list[_Child] = []
         try:
@@ -140,15 +144,20 @@ def run(first: int, last: int, seed: int = 0, n_workers: int = 1) -> Iterator[tu
                 time.sleep(0.5)
                 found: list[Found] = []
                 for child in list(children):
-                    found += _look_at(child, seed)
+                    found += _reported(child, seed)
                     if child.process.is_alive():
                         continue
                     child.process.join()
                     children.remove(child)
-                    if child.number < child.numbers.stop:
-                        rest = range(max(child.number + 1, child.numbers.start), child.numbers.stop)
-                        if rest:
-                            waiting.append(rest)
+                    at = max(child.number, child.numbers.start)
+                    if at >= child.numbers.stop:
+                        continue
+                    # A process that has read thousands of files may be worn out: only a fresh one is to blame.
+                    if at in tried_again:
+                        found.append(_death(child, at, seed))
+                        at += 1
+                    tried_again.add(at)
+                    waiting.append(range(at, child.numbers.stop))
                 ends = [max(child.number, child.numbers.start) for child in children]
                 yield min([*ends, *(numbers.start for numbers in waiting), last]), found
         finally:
@@ -157,10 +166,8 @@ def run(first: int, last: int, seed: int = 0, n_workers: int = 1) -> Iterator[tu
                 child.process.join()
 
 
-def _look_at(child: _Child, seed: int) -> list[Found]:
-    """What a child reported, and why it died or whether it hangs."""
-    from tests.fuzz.inputs import numbered_input
-
+def _reported(child: _Child, seed: int) -> list[Found]:
+    """What a child reported; one that hangs is ended."""
     alive = child.process.is_alive()
     found = []
     with contextlib.suppress(EOFError):
@@ -172,17 +179,25 @@ def _look_at(child: _Child, seed: int) -> list[Found]:
     if alive and time.monotonic() - child.since > MOST_SECONDS:
         child.process.kill()
         child.process.join()
-        alive = False
-    if not alive and child.process.exitcode:
-        number, code = child.number, child.process.exitcode
-        why = {-signal.SIGPROF: "it hangs", -signal.SIGKILL: "it waits forever, or took all memory"}
-        stderr = (child.folder / "stderr").read_text(errors="replace")[-2000:]
-        problem = f"{why.get(code, f'the process died ({code})')}.\n{stderr}"
-        found.append(Found(number, seed, numbered_input(seed, number).reader, problem))
     return found
 
 
-def main() -> int:
+def _death(child: _Child, number: int, seed: int) -> Found:
+    """Why a child died at an input."""
+    from tests.fuzz.inputs import numbered_input
+
+    code = child.process.exitcode
+    why = {
+        -signal.SIGPROF: "it hangs",
+        -signal.SIGKILL: "it waits forever",
+        _NO_MEMORY: "it takes more memory than is allowed",
+    }
+    stderr = (child.folder / "stderr").read_text(errors="replace")[-2000:]
+    problem = f"{stderr}\n{why.get(code, f'the process died ({code})')}."
+    return Found(number, seed, numbered_input(seed, number).reader, problem)
+
+
+def main(arguments: list[str] | None = None) -> int:
     """Go on until so many inputs were read since the beginning; exit code 1 if there was a problem."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -194,7 +209,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--only", type=int, help="one input by its number, in this process")
     parser.add_argument("--again", action="store_true", help="forget what was done before")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     if given.only is not None:
         from tests.fuzz.inputs import numbered_input
 

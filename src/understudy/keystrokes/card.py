@@ -106,7 +106,7 @@ def read_attacks(path: Path, coarsening: Coarsening, n_learners: int) -> list[di
     try:
         # Each cell by itself: what one row holds must not make words of a column into numbers.
         rows = pl.read_csv(path, infer_schema=False)
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, OSError):
         raise DataError(f"{path.name} is not a table.", hint="give results.csv of the sweep.") from None
     if missing := {*_FIGURES.values(), "level", "way", "size", "measure"} - set(rows.columns):
         raise DataError(

@@ -30,7 +30,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_full_disk_is_said_and_nothing_stays(small_disk, way):
-    with pytest.raises(DiskError, match="no room for .*out.* MB are free") as caught:
+    with pytest.raises(DiskError, match=r"no room for .*out.* MB are free") as caught:
         WAYS[way](small_disk)
     assert (caught.value.code, caught.value.exit_code, caught.value.settings) == ("disk-full", 5, ("out",))
     assert caught.value.hint
@@ -50,7 +50,7 @@ def test_a_folder_that_fills_the_disk_vanishes(small_disk):
             (folder / "a.txt").write_bytes(b"a")
             np.savez(folder / "model.npz", weights=FRAME["b"].to_numpy())
 
-    with pytest.raises(DiskError, match="no room for .*bundle"):
+    with pytest.raises(DiskError, match=r"no room for .*bundle"):
         write()
     assert list(small_disk.iterdir()) == []
 

@@ -1,25 +1,50 @@
 """Parquet files that are damaged: an error that names the row groups, and nothing of what a library prints about them.
 
 polars panics on some damaged files. A panic is no `Exception`, and its message, which may quote what is in the file,
-goes to the error stream before it can be caught.
+goes to the error stream before it can be caught. Where a file would end the whole process, it is refused beforehand
+(`parquet_layout.py`).
 """
 
 from __future__ import annotations
 
+import io
+import mmap
 import os
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
+import polars as pl
+
+from understudy.core.files.parquet_layout import Content, LayoutError, RowGroup, row_groups
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UnderstudyError
 
 _AGAIN = "copy the file again, or write it again with polars or pandas"
+
+
+def check_parquet(file: str, content: Path | bytes) -> None:
+    """Refuse a file whose footer or headers cannot be true, before it is read; `file` is its name in messages."""
+    with _opened(content) as data:
+        try:
+            groups = row_groups(data)
+        except LayoutError:
+            raise _damaged(file) from None
+        wrong = [group for group in groups if not _has_true_headers(group, data)]
+    if wrong:
+        raise _damaged(file, wrong, len(groups))
+
+
+def read_whole_parquet(path: Path, name: str | None = None) -> pl.DataFrame:
+    """The table in a Parquet file; errors call it `name`."""
+    name = name or path.name
+    check_parquet(name, path)
+    with intact(name, path):
+        return pl.read_parquet(path)
 
 
 @contextmanager
@@ -33,47 +58,72 @@ def intact(file: str, content: Path | bytes) -> Iterator[None]:
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise  # not about what is in it
     except BaseException:
-        raise damaged_parquet(file, content) from None
+        raise _diagnosed(file, content) from None
 
 
-def damaged_parquet(file: str, content: Path | bytes) -> DataError:
-    """The error of a damaged file: which row groups cannot be read, as far as pyarrow is there to find out."""
-    message = f"{file}: the Parquet file is damaged or cut short"
+def _diagnosed(file: str, content: Path | bytes) -> DataError:
+    """The error of a file that a library cannot read, with the row groups that are to blame."""
     try:
-        groups, n_groups = _damaged_groups(content)
-    except ImportError:
-        hint = f"{_AGAIN}; with pyarrow installed, this message would say which part of it."
-        return DataError(f"{message}.", hint=hint, code="damaged-parquet")
-    if not groups:
+        with _opened(content) as data:
+            groups = row_groups(data)
+            wrong = [
+                group for group in groups if not (_has_true_headers(group, data) and _is_read(group, content))
+            ]
+    except LayoutError:
+        return _damaged(file)
+    return _damaged(file, wrong, len(groups))
+
+
+def _damaged(file: str, wrong: list[RowGroup] | None = None, n_groups: int = 0) -> DataError:
+    message = f"{file}: the Parquet file is damaged or cut short"
+    if not wrong:
         return DataError(f"{message}.", hint=f"{_AGAIN}.", code="damaged-parquet")
-    number, first, last = groups[0]
-    others = f", and so {'is' if len(groups) == 2 else 'are'} {counted(len(groups) - 1, 'other row group')}"
+    first = wrong[0]
+    rows = f"rows {first.first:,} to {first.first + first.n_rows - 1:,}"
+    others = f", and so {'is' if len(wrong) == 2 else 'are'} {counted(len(wrong) - 1, 'other')}"
     return DataError(
-        f"{message}: row group {number} of {n_groups}, counted from 0 (rows {first:,} to {last:,}), cannot be read"
-        f"{others if len(groups) > 1 else ''}.",
-        hint=f"{_AGAIN}; the other row groups are whole.",
+        f"{message}: row group {first.number} of {n_groups}, counted from 0 ({rows}), cannot be read"
+        f"{others if len(wrong) > 1 else ''}.",
+        hint=f"{_AGAIN}{'; the other row groups are whole' if len(wrong) < n_groups else ''}.",
         code="damaged-row-group",
-        row_groups=[number for number, _, _ in groups],
+        row_groups=[group.number for group in wrong],
     )
 
 
-def _damaged_groups(content: Path | bytes) -> tuple[list[tuple[int, int, int]], int]:
-    """Row groups that cannot be read, each with its first and last row, and how many there are in the file."""
-    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    # A library that reads a damaged file may raise anything.
+def _has_true_headers(group: RowGroup, data: Content) -> bool:
     try:
-        file = parquet.ParquetFile(content if isinstance(content, Path) else arrow.BufferReader(content))
-    except Exception:
-        return [], 0
-    damaged, before = [], 0
-    for number in range(file.num_row_groups):
-        n_rows = file.metadata.row_group(number).num_rows
-        try:
-            file.read_row_group(number, use_threads=False)
-        except Exception:
-            damaged.append((number, before + 1, before + n_rows))
-        before += n_rows
-    return damaged, file.num_row_groups
+        group.check(data)
+    except LayoutError:
+        return False
+    return True
+
+
+def _is_read(group: RowGroup, content: Path | bytes) -> bool:
+    """Whether a row group can be read; polars reads no other for a slice of its rows."""
+    source = content if isinstance(content, Path) else io.BytesIO(content)
+    try:
+        with _panics.silenced():
+            pl.scan_parquet(source).slice(group.first - 1, group.n_rows).collect()
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException:
+        return False
+    return True
+
+
+@contextmanager
+def _opened(content: Path | bytes) -> Iterator[Content]:
+    """The bytes of a file without reading it whole."""
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb") as file:
+        # Nothing can be mapped of an empty file.
+        if not content.stat().st_size:
+            yield b""
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield data
 
 
 class _Panics:
@@ -81,9 +131,8 @@ class _Panics:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._depth, self._failed = 0, False
-        self._stream, self._kept = -1, None
-        self._kept: IO[bytes] | None
+        self._depth, self._failed, self._stream = 0, False, -1
+        self._kept: IO[bytes] | None = None
 
     @contextmanager
     def silenced(self) -> Iterator[None]:

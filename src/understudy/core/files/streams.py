@@ -17,7 +17,7 @@ import polars as pl
 
 from understudy.core.files.delimited import guess_separator, read_delimited, table_in
 from understudy.core.files.notes import add_up
-from understudy.core.files.parquet import intact
+from understudy.core.files.parquet import check_parquet, intact
 from understudy.core.files.source import GZIP_MAGIC, Guess, Source, damaged_gzip, decode, first_lines
 from understudy.core.files.tables import MAGIC, SAMPLE_ROWS, FrameTable, Table, rows_from
 from understudy.errors import DataError
@@ -198,6 +198,7 @@ def _large(begin: bytes) -> int:
 def _parquet(path: Path, paths: Sequence[Path]) -> ParquetStream:
     names, n_rows = None, 0
     for each in paths:
+        check_parquet(each.name, each)
         with intact(each.name, each):
             scanned = pl.scan_parquet(each)
             columns = tuple(scanned.collect_schema().names())

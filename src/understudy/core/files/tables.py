@@ -9,7 +9,7 @@ from typing import Protocol
 
 import polars as pl
 
-from understudy.core.files.parquet import intact
+from understudy.core.files.parquet import check_parquet, intact
 from understudy.core.files.source import Guess, Source, keeping_values_inside
 from understudy.errors import DataError
 
@@ -197,6 +197,7 @@ class ParquetTable:
 
 def read_parquet(source: Source) -> ParquetTable:
     """The table in a Parquet file."""
+    check_parquet(source.name, source.data)
     with intact(source.name, source.data):
         names = tuple(pl.read_parquet_schema(io.BytesIO(source.data)))
     return ParquetTable(source.name, names, source.data)
