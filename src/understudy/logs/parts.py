@@ -140,7 +140,8 @@ def _stored(log: Interactions) -> StoredWalks:
     kept = log.kept
     if "walks" not in kept:
         scratch = Scratch(scratch_parent())
-        kept["scratch"], kept["walks"] = scratch, StoredWalks.write(log, scratch.path)
+        with scratch.filling():
+            kept["scratch"], kept["walks"] = scratch, StoredWalks.write(log, scratch.path)
     stored = kept["walks"]
     assert isinstance(stored, StoredWalks)
     return stored

@@ -177,7 +177,7 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     in_log = [column for column in declared if column not in in_table]
     wanted = _read_options(options, in_log)
     if options.learners is None and options.results is None:
-        with Scratch(scratch_parent()) as scratch:
+        with Scratch(scratch_parent()) as scratch, scratch.filling():
             pieces = read_events_in_pieces(path, wanted, options.format, scratch.folder)
             if pieces is not None:
                 return _in_pieces(path, pieces, options, in_log, scratch)
