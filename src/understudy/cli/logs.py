@@ -16,6 +16,7 @@ from understudy.cli.options import AsJson, Quiet, Seed, grouped
 from understudy.cli.plan import draft, typed_over
 from understudy.cli.terminal import echo_json, print_table, recognised, show, tell, tell_reading, with_options
 from understudy.core.engine.engine import EngineOptions, running_on
+from understudy.core.files.addresses import database_address
 from understudy.core.files.columns import named_columns
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, write_text
@@ -44,10 +45,11 @@ from understudy.logs.utility import METRICS
 app = command_group()
 
 LogPath = Annotated[
-    Path,
+    str,  # of an address, a path would drop a slash
     typer.Argument(
         metavar="FILE",
-        help="The log: csv, tsv, xlsx, parquet, json lines, another known format, or a folder.",
+        help="The log: csv, tsv, xlsx, parquet, json lines, another known format, or a folder. Or a table or query of "
+        "a database: duckdb:FILE?table=NAME, postgresql://USER@HOST/DATABASE?query=SELECT ...",
     ),
 ]
 Method = Annotated[
@@ -91,7 +93,7 @@ def inspect(
     """
     found = inspect_log(read_log(file, options), rng=np.random.default_rng(seed))
     if html is not None:
-        check_not_input(html, file)
+        check_not_input(html, *found.origin.files)
         write_text(html, found.page())
     if as_json:
         echo_json(found.to_json())
@@ -306,7 +308,7 @@ def release(
 
 def _plan(
     log: Interactions,
-    file: Path,
+    file: str,
     out: Path,
     method: str,
     reading: LogOptions,
@@ -324,10 +326,12 @@ def _plan(
                 code="two-plans",
                 settings=("write_plan", "plan"),
             )
-        settings = {"file": file, "out": out, "method": method, **recognised(log.origin, reading)}
+        address = database_address(file)
+        written = Path(file) if address is None else address.text(plan.parent)
+        settings = {"file": written, "out": out, "method": method, **recognised(log.origin, reading)}
         draft(plan, "release", settings, reading, options)
     if page is not None:
-        check_not_input(page, file)
+        check_not_input(page, *log.origin.files)
         write_text(page, release_plan_page(log, out, method, options))
     if as_json:
         echo_json({"spent": 0, "plan": plan and str(plan), "page": page and str(page)})
@@ -339,7 +343,7 @@ def _plan(
     typer.echo("Nothing was spent.")
 
 
-def _read(file: Path, options: LogOptions, quiet: bool) -> Interactions:
+def _read(file: str, options: LogOptions, quiet: bool) -> Interactions:
     log = read_log(file, options)
     tell_reading(log.origin, planned(options)[0], quiet)
     return log
@@ -348,8 +352,7 @@ def _read(file: Path, options: LogOptions, quiet: bool) -> Interactions:
 def _print_inspection(found: Inspection) -> None:
     origin = found.origin
     typer.echo("Columns: " + ", ".join(f"{role} = {name}" for role, name in origin.columns.items()) + ".")
-    name = "" if origin.path is None else origin.path.name
-    print_table(name, ["what", "value"], [list(pair) for pair in found.facts()])
+    print_table(origin.name, ["what", "value"], [list(pair) for pair in found.facts()])
     if origin.identifiers:
         print_table(
             f"Columns that identify people: {found.identifying}",

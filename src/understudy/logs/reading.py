@@ -17,6 +17,7 @@ from understudy.core.events.event_table import EventTable, ReadOptions, RowOptio
 from understudy.core.events.further_columns import further
 from understudy.core.events.learner_table import LearnerTable
 from understudy.core.events.reading import formats, read_events
+from understudy.core.files.addresses import DatabaseAddress, database_address
 from understudy.core.files.columns import Columns, named_columns
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
@@ -137,7 +138,8 @@ def read_log(
             hint="make a log of a data frame with Interactions.from_frame.",
             code="not-a-path",
         )
-    return read_planned_log(Path(path), *planned(settled(options, settings)))
+    found = database_address(path) or Path(path)
+    return read_planned_log(found, *planned(settled(options, settings)))
 
 
 def planned(options: LogOptions) -> tuple[LogOptions, tuple[Declared, ...]]:
@@ -158,8 +160,11 @@ def planned(options: LogOptions) -> tuple[LogOptions, tuple[Declared, ...]]:
     return filled, plan.columns
 
 
-def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declared]) -> Interactions:
+def read_planned_log(
+    path: Path | DatabaseAddress, options: LogOptions, declared: Sequence[Declared]
+) -> Interactions:
     """See `read_log`; the plan was read before."""
+    file, database = (path.file, path.name) if isinstance(path, DatabaseAddress) else (path, "")
     table = None
     if options.learners is not None:
         table = open_learners(options.learners)
@@ -204,8 +209,8 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     log = replace(
         log,
         columns=tuple(by_name[column.name] for column in declared),
-        origin=replace(events.origin(path, format, log.actions), beside=beside),
-        simulated=all(map(is_simulated, (path, *beside))),
+        origin=replace(events.origin(file, format, log.actions), beside=beside, database=database),
+        simulated=file is not None and all(map(is_simulated, (file, *beside))),
     )
     if options.actions_file is not None:
         return log.with_vocabulary(*read_names(options.actions_file))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import polars as pl
+
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.folders import Folder, open_folder
 from understudy.core.events.log_columns import read_log_columns
@@ -32,7 +34,9 @@ from understudy.core.events.platforms.oulad import looks_like_oulad, read_oulad
 from understudy.core.events.platforms.slam import looks_like_slam, read_slam
 from understudy.core.events.platforms.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.platforms.xapi import read_xapi
+from understudy.core.files.addresses import DatabaseAddress
 from understudy.core.files.columns import Columns, plain
+from understudy.core.files.database_streams import open_database_stream
 from understudy.core.files.delimited import (
     SEPARATORS,
     guess_separator,
@@ -43,7 +47,7 @@ from understudy.core.files.delimited import (
 from understudy.core.files.json_records import begins_like_json, first_record
 from understudy.core.files.source import Guess, Source, Text, decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
-from understudy.core.files.tables import Table, read_parquet
+from understudy.core.files.tables import FrameTable, Table, read_parquet
 from understudy.core.files.workbooks import MAGICS as EXCEL_MAGICS
 from understudy.core.files.workbooks import read_workbook
 from understudy.errors import DataError, UsageError
@@ -57,7 +61,8 @@ USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", ite
 # Without a header the format says what separates fields.
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 # Any table; its header may show that it is of a platform.
-_PLAIN_TABLES = ("csv", "excel", "parquet", "tsv")
+DATABASE = "database"
+_PLAIN_TABLES = ("csv", DATABASE, "excel", "parquet", "tsv")
 
 
 def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None = None) -> EventTable:
@@ -142,7 +147,7 @@ def _sniff_json(text: Text) -> tuple[str, str]:
 
 
 def read_events(
-    path: Path | str,
+    path: Path | str | DatabaseAddress,
     options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
     format: str | None = None,
 ) -> tuple[EventTable, str]:
@@ -152,6 +157,8 @@ def read_events(
     a wing that makes its record of it lets go of them.
     """
     check_format(format)
+    if isinstance(path, DatabaseAddress):
+        return _read_database(path, options, format)
     if Path(path).is_dir():
         return _read_folder(open_folder(Path(path)), options, format)
     if format in _OF_FOLDERS and format not in _OF_TABLES:
@@ -159,6 +166,13 @@ def read_events(
             f"the format {format} is a folder of files, and '{Path(path).name}' is none.",
             hint="give the folder, or name another format.",
             code="not-a-folder",
+            settings=("format",),
+        )
+    if format == DATABASE:
+        raise UsageError(
+            f"the format {DATABASE} is that of an address, and '{Path(path).name}' is a file.",
+            hint="name another format, or give an address such as duckdb:school.db?table=events.",
+            code="unknown-format",
             settings=("format",),
         )
     source = open_source(path)
@@ -184,6 +198,33 @@ def read_events(
     else:
         events = _OF_TEXTS[format](decode(source, latin=False), options)
     events.guesses += guesses
+    events.settle(options)
+    events.notes.insert(0, f"Read as {format}, as asked." if asked else f"Read as {format}: {why}.")
+    return events, format
+
+
+def _read_database(
+    address: DatabaseAddress, options: ReadOptions, format: str | None
+) -> tuple[EventTable, str]:
+    """The events of a table or a query of a database."""
+    stream = open_database_stream(address)
+    asked, why = format is not None, f"it is a table of {address.kind}"
+    if format is None:
+        format, why = _sniff_header(stream.names) or (DATABASE, why)
+    if format not in _OF_TABLES:
+        raise UsageError(
+            f"{address.name}: the format {format} is one of files.",
+            hint="leave the format out.",
+            code="unknown-format",
+            settings=("format",),
+        )
+    refuse_sheet(options.sheet, format)
+    _refuse_verbs(options, format)
+    stream.head()  # says so if there is no row
+    frame = pl.concat(stream.blocks(range(len(stream.names))))
+    table = FrameTable(stream.file, stream.names, frame.drop("line"), frame["line"])
+    events = _OF_TABLES[format](table, options)
+    stream.require_order(has_times="time" in events.columns)
     events.settle(options)
     events.notes.insert(0, f"Read as {format}, as asked." if asked else f"Read as {format}: {why}.")
     return events, format
