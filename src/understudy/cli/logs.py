@@ -31,6 +31,7 @@ from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.inspect import Inspection
 from understudy.logs.inspect import inspect as inspect_log
 from understudy.logs.interactions import Interactions
+from understudy.logs.log_in_database import open_log_in_database
 from understudy.logs.reading import LogOptions, planned, read_log, read_planned_log
 from understudy.logs.release.bundle import ReleaseOptions
 from understudy.logs.release.bundle import release as release_log
@@ -116,6 +117,14 @@ def synthesize(
     options: SynthesizeOptions,
     engine: EngineOptions,
     method: Method = "runs-dp",
+    in_database: Annotated[
+        bool,
+        typer.Option(
+            "--in-database",
+            help="Rows of a log in a database stay there: the sums of markov-dp are computed as SQL. Names of actions "
+            "have to be public.",
+        ),
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -127,7 +136,7 @@ def synthesize(
 
     Example: understudy synthesize log.csv -o synthetic.csv -m runs-dp --public-actions
     """
-    log = _read(file, reading, as_json or quiet)
+    log = _read(file, reading, as_json or quiet, in_database=in_database, scratch=engine.scratch)
     with running_on(engine.engine, engine.scratch):
         made = synthesize_log(log, method, options, out=out)
     show(made, as_json)
@@ -343,8 +352,10 @@ def _plan(
     typer.echo("Nothing was spent.")
 
 
-def _read(file: str, options: LogOptions, quiet: bool) -> Interactions:
-    log = read_log(file, options)
+def _read(
+    file: str, options: LogOptions, quiet: bool, *, in_database: bool = False, scratch: str | None = None
+) -> Interactions:
+    log = open_log_in_database(file, options, scratch=scratch) if in_database else read_log(file, options)
     tell_reading(log.origin, planned(options)[0], quiet)
     return log
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import polars as pl
 
@@ -23,6 +24,16 @@ _CONNECT_SECONDS = 10
 _MOST_LISTED = 20
 
 
+ColumnKind = Literal["time", "number", "text", "boolean", "other"]
+_KINDS: dict[str, ColumnKind] = {
+    **dict.fromkeys(("timestamp", "timestamptz", "date"), "time"),
+    **dict.fromkeys(("int", "bigint", "hugeint", "smallint", "tinyint", "float", "double", "real"), "number"),
+    **dict.fromkeys(("numeric", "decimal", "uint", "ubigint", "uhugeint", "usmallint", "utinyint"), "number"),
+    **dict.fromkeys(("text", "varchar", "bpchar", "char", "name", "uuid", "enum"), "text"),
+    **dict.fromkeys(("bool", "boolean"), "boolean"),
+}
+
+
 class Database(Protocol):
     """An open database. Names of a query's columns are those that it gives; blocks name them by position."""
 
@@ -33,6 +44,9 @@ class Database(Protocol):
 
     def columns(self, query: str) -> tuple[str, ...]:
         """The names of a query's columns."""
+
+    def kinds(self, query: str) -> tuple[ColumnKind, ...]:
+        """What its columns hold."""
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """All rows of a small result."""
@@ -116,6 +130,9 @@ class _DuckDB:
     def columns(self, query: str) -> tuple[str, ...]:
         return tuple(row[0] for row in self.rows(f"DESCRIBE {query}"))
 
+    def kinds(self, query: str) -> tuple[ColumnKind, ...]:
+        return tuple(_kind(str(row[1])) for row in self.rows(f"DESCRIBE {query}"))
+
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         with self._our_errors():
             found: list[tuple[Any, ...]] = self._connection.execute(statement).fetchall()
@@ -185,9 +202,17 @@ class _PostgreSQL:
         return [(schema, name) for schema, name in found]
 
     def columns(self, query: str) -> tuple[str, ...]:
+        return tuple(column.name for column in self._described(query))
+
+    def kinds(self, query: str) -> tuple[ColumnKind, ...]:
+        known = self._psycopg.adapters.types
+        types = [known.get(column.type_code) for column in self._described(query)]
+        return tuple("other" if found is None else _kind(found.name) for found in types)
+
+    def _described(self, query: str) -> Any:
         with self._our_errors(), self._connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM ({query}) AS log LIMIT 0")
-            return tuple(column.name for column in cursor.description)
+            return cursor.description
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         with self._our_errors(), self._connection.cursor() as cursor:
@@ -237,6 +262,15 @@ class _PostgreSQL:
             if opening:
                 raise _not_opened(self.name, "") from None
             raise _bad_values(self.name) from None
+
+
+def _kind(type_name: str) -> ColumnKind:
+    """What a type holds, by its name: TIMESTAMP_NS and int8 by what they begin with, DECIMAL(5,2) too."""
+    word = re.match(r"[a-z]*", type_name.lower())
+    assert word is not None
+    if "with time zone" in type_name.lower():
+        return "time"
+    return "other" if type_name.endswith("]") else _KINDS.get(word[0], "other")
 
 
 def _texts(lines: bytes, n_columns: int) -> pl.DataFrame:
