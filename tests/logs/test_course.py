@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from understudy.errors import UnderstudyError
+from understudy.logs.action_names import read_names
 from understudy.logs.interactions import POOLED
-from understudy.logs.reading import read_log, read_names
+from understudy.logs.reading import read_log
 
 
 def written(tmp_path, text):

@@ -136,8 +136,8 @@ def synthesize(
 
     Example: understudy synthesize log.csv -o synthetic.csv -m runs-dp --public-actions
     """
-    log = _read(file, reading, as_json or quiet, in_database=in_database, scratch=engine.scratch)
     with running_on(engine.engine, engine.scratch):
+        log = _read(file, reading, as_json or quiet, in_database=in_database)
         made = synthesize_log(log, method, options, out=out)
     show(made, as_json)
     tell(options.asked(made.guarantee), as_json or quiet)
@@ -352,10 +352,8 @@ def _plan(
     typer.echo("Nothing was spent.")
 
 
-def _read(
-    file: str, options: LogOptions, quiet: bool, *, in_database: bool = False, scratch: str | None = None
-) -> Interactions:
-    log = open_log_in_database(file, options, scratch=scratch) if in_database else read_log(file, options)
+def _read(file: str, options: LogOptions, quiet: bool, *, in_database: bool = False) -> Interactions:
+    log = open_log_in_database(file, options) if in_database else read_log(file, options)
     tell_reading(log.origin, planned(options)[0], quiet)
     return log
 

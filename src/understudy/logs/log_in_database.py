@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from understudy.core.engine.engine import scratch_parent
 from understudy.core.events.people_in_text import without_people
 from understudy.core.files.addresses import DatabaseAddress, database_address
 from understudy.core.files.columns import REQUIRED, Columns, choose_columns, reject_duplicates
@@ -132,8 +133,6 @@ class LogInDatabase(Interactions):
 def open_log_in_database(
     address: DatabaseAddress | str,
     options: LogOptions = LogOptions(),  # noqa: B008 (frozen)
-    *,
-    scratch: str | None = None,
     **settings: Any,
 ) -> LogInDatabase:
     """The log at an address, its rows put in order in temporary tables of the database.
@@ -152,7 +151,7 @@ def open_log_in_database(
         )
     options, declared = planned(settled(options, settings))
     _refuse_unfollowed(options, bool(declared))
-    database = open_database(found, temporary_tables=True, scratch=scratch)
+    database = open_database(found, temporary_tables=True, scratch=scratch_parent())
     query = selected(database, found)
     stream = DatabaseStream(found.name, database.columns(query), found, database, query)
     reject_duplicates(stream.names, stream.file)

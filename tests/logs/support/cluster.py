@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -84,9 +84,7 @@ class KillsAProcess(Generator):
 
 def _rows_after_a_death(process, part):
     # A process that is gone is not killed again.
-    try:
+    with suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     time.sleep(0.5)
     return part.n_rows

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
+from understudy.core.engine.engine import scratch_parent
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.folders import Folder, open_folder
 from understudy.core.events.log_columns import read_log_columns
+from understudy.core.events.pieces import EventPieces, read_pieces
 from understudy.core.events.platforms.assistments import looks_like_assistments, read_assistments
 from understudy.core.events.platforms.caliper import looks_like_caliper, read_caliper
 from understudy.core.events.platforms.canvas import (
@@ -36,7 +38,7 @@ from understudy.core.events.platforms.three_line import looks_like_three_lines, 
 from understudy.core.events.platforms.xapi import read_xapi
 from understudy.core.files.addresses import DatabaseAddress
 from understudy.core.files.columns import Columns, plain
-from understudy.core.files.database_streams import open_database_stream
+from understudy.core.files.database_streams import DatabaseStream, open_database_stream
 from understudy.core.files.delimited import (
     SEPARATORS,
     guess_separator,
@@ -46,6 +48,7 @@ from understudy.core.files.delimited import (
 )
 from understudy.core.files.json_records import begins_like_json, first_record
 from understudy.core.files.source import Guess, Source, Text, decode, first_lines, open_source
+from understudy.core.files.streams import Stream, begin_of_text, open_parquet, open_text
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import FrameTable, Table, read_parquet
 from understudy.core.files.workbooks import MAGICS as EXCEL_MAGICS
@@ -60,8 +63,10 @@ _WITH_VERBS = ("caliper", "edx", "xapi")
 USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", item="item")
 # Without a header the format says what separates fields.
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
-# Any table; its header may show that it is of a platform.
 DATABASE = "database"
+# Tables whose readers look at each learner's rows alone, so that a large one can be read in pieces.
+_IN_PIECES = ("csv", DATABASE, "parquet", "tsv", "user-item-skill")
+# Any table; its header may show that it is of a platform.
 _PLAIN_TABLES = ("csv", DATABASE, "excel", "parquet", "tsv")
 
 
@@ -207,17 +212,8 @@ def _read_database(
     address: DatabaseAddress, options: ReadOptions, format: str | None
 ) -> tuple[EventTable, str]:
     """The events of a table or a query of a database."""
-    stream = open_database_stream(address)
-    asked, why = format is not None, f"it is a table of {address.kind}"
-    if format is None:
-        format, why = _sniff_header(stream.names) or (DATABASE, why)
-    if format not in _OF_TABLES:
-        raise UsageError(
-            f"{address.name}: the format {format} is one of files.",
-            hint="leave the format out.",
-            code="unknown-format",
-            settings=("format",),
-        )
+    asked = format is not None
+    stream, format, why = _stream_of(address, format)
     refuse_sheet(options.sheet, format)
     _refuse_verbs(options, format)
     stream.head()  # says so if there is no row
@@ -228,6 +224,63 @@ def _read_database(
     events.settle(options)
     events.notes.insert(0, f"Read as {format}, as asked." if asked else f"Read as {format}: {why}.")
     return events, format
+
+
+def _stream_of(address: DatabaseAddress, format: str | None) -> tuple[DatabaseStream, str, str]:
+    stream = open_database_stream(address, scratch_parent())
+    why = f"it is a table of {address.kind}"
+    if format is None:
+        format, why = _sniff_header(stream.names) or (DATABASE, why)
+    if format not in _OF_TABLES:
+        raise UsageError(
+            f"{address.name}: the format {format} is one of files.",
+            hint="leave the format out.",
+            code="unknown-format",
+            settings=("format",),
+        )
+    return stream, format, why
+
+
+def read_events_in_pieces(
+    path: Path | DatabaseAddress, options: ReadOptions, format: str | None, folder: Callable[[], Path]
+) -> EventPieces | None:
+    """The events of a large table, some learners at a time; None where the file is small or has to be read whole.
+
+    Its rows are kept in `folder()` for as long as pieces are read.
+    """
+    check_format(format)
+    if options.no_header or options.sheet is not None or options.verbs:
+        return None
+    found = _large_table(path, format)
+    if found is None:
+        return None
+    stream, found_format, why = found
+    if format is None and options.columns.action is None:
+        refuse_gradebook(stream.names, stream.file)
+        refuse_other_tables(stream.names, stream.file)
+    note = f"Read as {found_format}, as asked." if format else f"Read as {found_format}: {why}."
+    return read_pieces(stream, found_format, note, _OF_TABLES[found_format], options, folder())
+
+
+def _large_table(path: Path | DatabaseAddress, format: str | None) -> tuple[Stream, str, str] | None:
+    """A table that is read in pieces, its format, and the reason for it; those of databases are of any size."""
+    if isinstance(path, DatabaseAddress):
+        stream, found_format, why = _stream_of(path, format)
+        return (stream, found_format, why) if found_format in _IN_PIECES else None
+    if format == DATABASE:
+        return None
+    if path.is_dir() and any(looks_like(open_folder(path)) for looks_like, _ in _OF_FOLDERS.values()):
+        return None
+    if (parquet := open_parquet(path)) is not None:
+        why = "the folder has Parquet files" if path.is_dir() else "it begins like a Parquet file"
+        found = (format, "") if format else _sniff_header(parquet.names) or ("parquet", why)
+        return (parquet, *found) if found[0] in _IN_PIECES else None
+    if (begin := begin_of_text(path)) is None:
+        return None
+    found = (format, "") if format else sniff(begin)
+    if found[0] not in _IN_PIECES or found[0] == "parquet":
+        return None
+    return (open_text(path, begin, "\t" if found[0] == "tsv" else None), *found)
 
 
 def _without_header(source: Source, format: str | None) -> tuple[str, str, tuple[Guess, ...]]:

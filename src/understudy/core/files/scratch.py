@@ -12,18 +12,37 @@ _PREFIX = "understudy-scratch"
 
 
 class Scratch:
-    """A new folder with mode 0700; it is removed with this object, at the latest when the program ends.
+    """A new folder with mode 0700, made when it is first used; it is removed with this object or its `with` block.
 
     What a killed program left behind, on this machine, is removed by the next one: it may hold rows of real learners.
     """
 
     def __init__(self, parent: str | None = None) -> None:
-        parent = parent or tempfile.gettempdir()
-        host = socket.gethostname()
-        _remove_stale(Path(parent), host)
-        prefix = f"{_PREFIX}-{host}-{os.getpid()}-"
-        self._folder = tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
-        self.path = Path(self._folder.name)
+        self._parent = parent or tempfile.gettempdir()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        if self._folder is None:
+            host = socket.gethostname()
+            _remove_stale(Path(self._parent), host)
+            prefix = f"{_PREFIX}-{host}-{os.getpid()}-"
+            self._folder = tempfile.TemporaryDirectory(
+                prefix=prefix, dir=self._parent, ignore_cleanup_errors=True
+            )
+        return Path(self._folder.name)
+
+    def folder(self) -> Path:
+        """A new folder in it."""
+        return Path(tempfile.mkdtemp(dir=self.path))
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 def _remove_stale(parent: Path, host: str) -> None:
