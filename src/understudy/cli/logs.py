@@ -79,6 +79,7 @@ OwnLearners = Annotated[Path | None, typer.Option(help="Table of the learners of
 def inspect(
     file: LogPath,
     options: LogOptions,
+    engine: EngineOptions,
     html: Annotated[
         Path | None, typer.Option(help="Also write the result as a page with a picture, to read or to print.")
     ] = None,
@@ -92,7 +93,8 @@ def inspect(
 
     Example: understudy inspect log.csv --html inspection.html
     """
-    found = inspect_log(read_log(file, options), rng=np.random.default_rng(seed))
+    with running_on(engine.engine, engine.scratch):
+        found = inspect_log(read_log(file, options), rng=np.random.default_rng(seed))
     if html is not None:
         check_not_input(html, *found.origin.files)
         write_text(html, found.page())
@@ -262,6 +264,7 @@ def release(
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the bundle; must not be there yet.")],
     reading: LogOptions,
     options: ReleaseOptions,
+    engine: EngineOptions,
     method: Method = "runs-dp",
     explain: Annotated[
         bool,
@@ -300,19 +303,20 @@ def release(
     Example: understudy release log.csv -o bundle --public-actions
     """
     tell(typed_over(context), as_json or quiet)
-    log = _read(file, reading, as_json or quiet)
-    if write_plan is not None or plan_page is not None:
-        _plan(log, file, out, method, reading, options, write_plan, plan_page, as_json)
-        return
-    if explain or within:
-        log.origin.refuse_people("the synthetic file", log.actions)
-        goals = [Goal.parse(text) for text in within or ()]
-        account = Account.open(options, log.origin, simulated=log.simulated)
-        balance = None if account.simulated else account.balance()
-        generator = chosen_generator(method, None, options.risk, log)
-        explain_release(log, generator, options.n_learners, out, goals, balance, as_json)
-        return
-    show(release_log(log, out, method, options), as_json)
+    with running_on(engine.engine, engine.scratch):
+        log = _read(file, reading, as_json or quiet)
+        if write_plan is not None or plan_page is not None:
+            _plan(log, file, out, method, reading, options, write_plan, plan_page, as_json)
+            return
+        if explain or within:
+            log.origin.refuse_people("the synthetic file", log.actions)
+            goals = [Goal.parse(text) for text in within or ()]
+            account = Account.open(options, log.origin, simulated=log.simulated)
+            balance = None if account.simulated else account.balance()
+            generator = chosen_generator(method, None, options.risk, log)
+            explain_release(log, generator, options.n_learners, out, goals, balance, as_json)
+            return
+        show(release_log(log, out, method, options), as_json)
 
 
 def _plan(

@@ -34,8 +34,9 @@ from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
+from understudy.logs.action_names import read_names
 from understudy.logs.interactions import IntArray, Interactions
-from understudy.logs.reading import LogOptions, planned, read_names
+from understudy.logs.reading import LogOptions, planned
 
 # Settings of a log that a database can follow; others need the rows here.
 _FOLLOWED = (

@@ -1,5 +1,6 @@
 """A scheduler and workers in processes of their own, on loopback; and a generator that kills one of them."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,6 +9,8 @@ import time
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+
+import distributed
 
 from understudy.logs.generators.generator import Generator
 from understudy.logs.parts import sum_over
@@ -42,11 +45,7 @@ def processes(folder: Path, n_workers: int = 2):
             )
             for _ in range(n_workers)
         ]
-        import json
-
         address = json.loads(known.read_text())["address"]
-        import distributed
-
         with distributed.Client(address) as client:
             client.wait_for_workers(n_workers, timeout=60)
         yield address, scheduler, workers
@@ -65,13 +64,10 @@ def _wait(ready, process, seconds=60):
 
 
 class KillsAProcess(Generator):
-    """Counts rows in parts; the first part that is counted kills a process, once."""
+    """Counts rows in parts; the first part that is counted kills the process whose id is in KILLED."""
 
     name = "kills-a-process"
     needs_outcomes = False
-
-    def __init__(self, process=0, once=""):
-        self.process, self.once = process, once
 
     def _fit(self, log, rng, noise):
         self.n_rows_ = sum_over(log, partial(_rows_after_a_death, int(os.environ["KILLED"])))
