@@ -503,7 +503,7 @@ class EventTable:
         self.n_withdrawn += other.n_withdrawn
         self.yearless |= other.yearless
 
-    def origin(self, path: Path, format: str, names: tuple[str, ...]) -> Origin:
+    def origin(self, path: Path | None, format: str, names: tuple[str, ...]) -> Origin:
         """Where the events came from; `names` are the actions or items, in which people are searched for."""
         mentioned = identifiers_in_actions(
             self.columns["action"], pl.Series(names, dtype=pl.String), self.learners, self.people

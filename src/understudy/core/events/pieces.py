@@ -10,6 +10,7 @@ import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.partitions import Partitions, partition
+from understudy.core.files.database_streams import DatabaseStream
 from understudy.core.files.source import Guess
 from understudy.core.files.streams import Stream
 from understudy.core.files.tables import Table
@@ -92,6 +93,8 @@ def read_pieces(
     watched = _Watched(head)
     probe = replace(options, withdrawn=None)
     events = reader(watched, probe)
+    if isinstance(stream, DatabaseStream):
+        stream.require_order(has_times="time" in watched.roles)
     partitions = partition(
         stream,
         head.sample(),
