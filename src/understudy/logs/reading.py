@@ -26,7 +26,7 @@ from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.logs.declared.columns import Declared, Kind
+from understudy.logs.declared.columns import OUTCOME, Declared
 from understudy.logs.declared.companions import (
     learner_columns,
     note_learners,
@@ -179,8 +179,7 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
             settings=("results", "results_columns"),
         )
     if options.empty_outcomes and further("outcome") in events.frame.columns:
-        outcome = Declared("outcome", Kind.flag, "row")
-        in_log, declared = [outcome, *in_log], [outcome, *declared]
+        in_log, declared = [OUTCOME, *in_log], [OUTCOME, *declared]
     _require_columns(events, in_log, table)
     rows = None
     if table is not None:

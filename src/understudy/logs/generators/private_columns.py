@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.logs.declared.columns import Column, Declared
+from understudy.logs.declared.columns import OUTCOME, Column, Declared
 from understudy.logs.generators.budget import LONG_STANDS_OUT, Noisy, Spending, choose_norm
 from understudy.logs.generators.private_sums import Total, clip_factors, clipped_counts, one_of
 from understudy.logs.interactions import IntArray, Interactions, counted_pairs
@@ -47,6 +47,10 @@ Floats = NDArray[np.float64]
 
 # What one column takes of the budget, where all else takes 1 together, and all columns at the most.
 COLUMN_SHARE, MOST_SHARE = 0.06, 0.25
+# What an outcome takes that rows may lack: more than another column, as outcomes do that all rows have. On simulated
+# courses (120 and 960 learners, 30 and 60 actions, epsilon 8) outcomes by action were far closer than with 0.06, and
+# hardly closer with 0.8.
+OUTCOME_SHARE = 0.4
 # How the part of a column is divided.
 ROW_PARTS = {"sizes": 0.1, "shares": 0.25, "sizes by action": 0.1, "by action": 0.55}
 LEARNER_PARTS = {"shares": 0.2, "given": 0.5, "together": 0.1}
@@ -118,12 +122,10 @@ class ColumnModels:
 
 def column_shares(log: Interactions) -> dict[str, float]:
     """What columns take of the budget, where all else takes 1 together; by how many are declared of which kind."""
-    n = len(log.columns)
-    if not n:
-        return {}
-    each = min(COLUMN_SHARE, MOST_SHARE / n)
+    n = sum(column.declared != OUTCOME for column in log.columns)
+    each = min(COLUMN_SHARE, MOST_SHARE / max(n, 1))
     shares = {
-        statistic_of(column.declared, part): each * share
+        statistic_of(column.declared, part): (OUTCOME_SHARE if column.declared == OUTCOME else each) * share
         for column in log.columns
         for part, share in (ROW_PARTS if column.declared.of == "row" else LEARNER_PARTS).items()
     }
