@@ -157,7 +157,7 @@ class MarkovDP(Generator):
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
         self.n_thresholds_ = n_thresholds(log)
-        self.detail_share_ = sum(detail_shares(log).values())
+        self.detail_shares_ = detail_shares(log)
         spending = Spending(
             self._rho(found=self.n_thresholds_ > 0),
             noise,

@@ -390,6 +390,8 @@ class RowColumn:
     shares: Floats
     """A row per action and outcome (`contexts`), a column per group."""
     within: Floats
+    given: tuple[str, ...] = ()
+    """What it depends on: the action, the outcome."""
 
     def draw(self, walks: Interactions, rng: np.random.Generator) -> Column:
         """Cells for synthetic rows."""

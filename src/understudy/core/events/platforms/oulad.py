@@ -1,7 +1,9 @@
 """The Open University's data set (OULAD): a folder of tables; clicks by day and the list of sites are read.
 
 Where rows may lack an outcome, what students handed in is read as well: an assessment is a row whose outcome follows
-from its score and the pass mark. A learner is a student, whatever courses they took. Days count from the start of a presentation, whose code says when
+from its score and the pass mark.
+
+A learner is a student, whatever courses they took. Days count from the start of a presentation, whose code says when
 that was: 2013B began in February and 2013J in October 2013 (Kuzilek, Hlosta and Zdrahal 2017). So that the days of a
 student's courses are in order, a day is one of the calendar as if the presentation had begun on the first of the month.
 """
