@@ -63,7 +63,7 @@ def expected_of(
     lengths = np.minimum(log.lengths, longest)
     return forecast(
         n_learners or log.n_learners,
-        log.n_actions if names is None else round(names.n_told) + 1,
+        log.n_actions if names is None else round(names.n_released) + 1,
         float(lengths.mean()),
         epsilon,
         pooled=None if names is None else 1.0 - names.kept,

@@ -33,12 +33,12 @@ class FoundNames:
     """What finding names privately would give."""
 
     threshold: float
-    """Learners who share a name that is told, if each did that action alone. Public."""
+    """Learners who share a name that is released, if each did that action alone. Public."""
     sigma: float
     """The noise of that number. Public."""
     kept: float
     """The share of rows that would keep its name. It stays inside."""
-    n_told: float
+    n_released: float
     """How many names would be released. It stays inside."""
 
     @classmethod
@@ -51,9 +51,9 @@ class FoundNames:
         total = WalkStatistics(log).shared_actions(MOST_OWN_ACTIONS)
         sigma = float(np.max(total.step)) * (total.sensitivity / sqrt(2.0 * guarantee.rho * VOCABULARY_SHARE))
         threshold = vocabulary_threshold(sigma, guarantee.extra_delta / n_thresholds(log), MOST_OWN_ACTIONS)
-        told = ndtr((total.values * total.step - threshold) / sigma)
+        released = ndtr((total.values * total.step - threshold) / sigma)
         rows = np.bincount(log.action, minlength=log.n_actions)
-        return cls(threshold, sigma, float(rows @ told) / max(log.n_rows, 1), float(told.sum()))
+        return cls(threshold, sigma, float(rows @ released) / max(log.n_rows, 1), float(released.sum()))
 
     def sentence(self) -> str:
         """The public part: how many learners have to share a name."""
@@ -102,9 +102,9 @@ def categories_doubts(log: Interactions, generator: Generator) -> tuple[Doubt, .
         rho = left * shares[statistic_of(declared, FOUND)]
         sigma = float(np.max(total.step)) * (total.sensitivity / sqrt(2.0 * rho))
         least = values_threshold(declared, sigma, guarantee.extra_delta / n_thresholds(log))
-        told = ndtr((total.values * total.step - least) / sigma)
-        cells = np.bincount(column.cells[~column.missing], minlength=len(declared.names))[: len(told)]
-        kept = float(cells @ told) / max(int(cells.sum()), 1)
+        released = ndtr((total.values * total.step - least) / sigma)
+        cells = np.bincount(column.cells[~column.missing], minlength=len(declared.names))[: len(released)]
+        kept = float(cells @ released) / max(int(cells.sum()), 1)
         alone = " and no other" if declared.of == "row" else ""
         doubts.append(
             Doubt(

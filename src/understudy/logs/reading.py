@@ -167,7 +167,7 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     in_log = [column for column in declared if column not in in_table]
     wanted = _read_options(options, in_log)
     events, format = read_events(path, wanted, options.format)
-    term = _told_term(options, events, format)
+    term = _included_term(options, events, format)
     if options.results is not None:
         own = named_columns(options.results_columns or {})
         with_results(events, read_results(options.results, wanted, events, own), included=term is not None)
@@ -259,7 +259,7 @@ def _rows(options: LogOptions) -> RowOptions:
     return rows if first is None or rows.first_day is not None else replace(rows, first_day=str(first))
 
 
-def _told_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
+def _included_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
     """The term of a log whose times are included: a column was named for them, or a term declared."""
     if options.time_for_order:
         if options.declares_term:

@@ -36,7 +36,7 @@ class ExpectedError:
     noise: float
     chance: float
     unknowing: float
-    told_noise: float | None = None
+    named_noise: float | None = None
     """The noise of rows whose action is named, where others are pooled: that these are pooled is true, and no noise."""
     most: float = 1.0
     spread: tuple[float, float] = (LOW, HIGH)
@@ -60,7 +60,7 @@ class ExpectedError:
     @property
     def mostly_noise(self) -> bool:
         """Whether what is not known without the release would for the most part be unknown after it."""
-        noise = self.noise if self.told_noise is None else self.told_noise
+        noise = self.noise if self.named_noise is None else self.named_noise
         return noise > MOSTLY * self.unknowing
 
     def to_json(self, *, mostly_noise: bool | None = None) -> dict[str, Any]:

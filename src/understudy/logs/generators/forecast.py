@@ -129,7 +129,7 @@ def forecast(
 ) -> Forecast:
     """What to expect of `runs-dp`, and of `markov-dp`, which is off by a little more.
 
-    Where names are found, `pooled` is the share of rows whose names are not told, and what is pooled is one of the
+    Where names are found, `pooled` is the share of rows whose names are not released, and what is pooled is one of the
     actions. `drawn` is the number of synthetic learners where that is not the number of learners. `lengths` is the
     law of learners' rows where it is known; the factor of rows follows from it. `details` is what each statistic of
     times and `columns` takes of the budget, relative to all else.
@@ -184,9 +184,9 @@ def forecast(
     if pooled:
         # A pooled attempt is at no action that it should be at, and of its action nothing is known.
         unknown = (1.0 - pooled) * of_difficulties.noise**2 + pooled * UNKNOWN_DIFFICULTIES**2
-        of_difficulties = replace(of_difficulties, noise=sqrt(unknown), told_noise=of_difficulties.noise)
+        of_difficulties = replace(of_difficulties, noise=sqrt(unknown), named_noise=of_difficulties.noise)
         of_shares, of_steps = (
-            replace(each, noise=min(1.0, pooled + (1.0 - pooled) * each.noise), told_noise=each.noise)
+            replace(each, noise=min(1.0, pooled + (1.0 - pooled) * each.noise), named_noise=each.noise)
             for each in (of_shares, of_steps)
         )
     # More synthetic learners than there were real ones know no more than these.

@@ -45,7 +45,7 @@ from understudy.logs.release.codebook import codebook, n_occurring
 from understudy.logs.utility import METRICS
 
 N_EXAMPLE_ROWS = 8
-# From this share of attempts on, the card's first sentence says that names are not told.
+# From this share of attempts on, the card's first sentence says that names were not released.
 MUCH_POOLED = 0.05
 # What is pooled is where learners' rows are the most, so clipping takes more of it: the share that is believed was 0.75
 # to 0.9 of the real one on simulated classrooms of 100 and 300 learners with 40 actions.
@@ -223,14 +223,14 @@ def protection(guarantee: Guarantee, synthetic: Interactions, keeps_rows: bool) 
 
 
 def pooled_share(synthetic: Interactions) -> float:
-    """The share of attempts at actions whose names are not told."""
+    """The share of attempts at actions whose names were not released."""
     if POOLED not in synthetic.actions or not synthetic.n_rows:
         return 0.0
     return float(np.mean(synthetic.action == synthetic.actions.index(POOLED)))
 
 
 def _untold(generator: MarkovDP) -> float:
-    """The share of attempts at actions whose names are not told, by the noisy sums; none if it may be noise alone."""
+    """The share of attempts at actions whose names were not released, by the noisy sums; none if it may be noise alone."""
     believed = float(generator.popularity_[generator.actions_.index(POOLED)])
     return 0.0 if believed < 2.0 * generator.share_noise_ else min(1.0, CLIPPED_MORE * believed)
 
