@@ -71,8 +71,8 @@ def most_own(declared: Declared) -> int:
 def with_found_columns(log: Interactions, spending: Spending, delta: float | None) -> Interactions:
     """The log with categories and bounds that were found; categories that were not released become `OTHER`.
 
-    `delta` is the chance, for each column of categories, that one is released which a single learner has; without one, for
-    baselines, all of them are.
+    `delta` is the chance, for each column of categories, that one is released which a single learner has; without one,
+    for baselines, all of them are.
     """
     found = []
     for column in log.columns:

@@ -229,8 +229,8 @@ def pooled_share(synthetic: Interactions) -> float:
     return float(np.mean(synthetic.action == synthetic.actions.index(POOLED)))
 
 
-def _untold(generator: MarkovDP) -> float:
-    """The share of attempts at actions whose names were not released, by the noisy sums; none if it may be noise alone."""
+def _unnamed(generator: MarkovDP) -> float:
+    """The share of attempts whose actions have no name, by the noisy sums; none if it may be noise alone."""
     believed = float(generator.popularity_[generator.actions_.index(POOLED)])
     return 0.0 if believed < 2.0 * generator.share_noise_ else min(1.0, CLIPPED_MORE * believed)
 
@@ -251,7 +251,7 @@ def expected_errors(
         generator.n_learners_,
         len(names),
         epsilon=guarantee.epsilon,
-        pooled=_untold(generator) if generator.found_names_ else None,
+        pooled=_unnamed(generator) if generator.found_names_ else None,
         drawn=synthetic.n_learners,
         delta=generator.delta,
         in_order=getattr(generator, "in_order_", False),
