@@ -29,7 +29,8 @@ from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.expectation import expectation_figure
 from understudy.logs.generators.details import Details
-from understudy.logs.generators.forecast import ExpectedError, forecast, success_points
+from understudy.logs.generators.expected_error import ExpectedError
+from understudy.logs.generators.forecast import forecast, success_points
 from understudy.logs.histograms import _whole_ticks, histograms
 from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
