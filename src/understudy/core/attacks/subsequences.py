@@ -345,7 +345,7 @@ def _common_length(masks, slot, fake_codes, begin, end, state, common):  # type:
     for row in range(begin, end):
         s = slot[fake_codes[row]]
         common[n_common] = s
-        n_common += np.int64(s >= 0)
+        n_common += int(s >= 0)
     n_words = len(state)
     state[:] = ~np.uint64(0)
     for k in range(n_common):

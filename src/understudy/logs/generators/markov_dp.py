@@ -165,7 +165,7 @@ class MarkovDP(Generator):
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
         self.n_thresholds_ = n_thresholds(log)
-        self.detail_share_ = sum(detail_shares(log).values())
+        self.detail_shares_ = detail_shares(log)
         spending = Spending(
             self._rho(found=self.n_thresholds_ > 0),
             noise,
@@ -219,8 +219,8 @@ class MarkovDP(Generator):
             self._fit_outcomes(log, spending)
         else:
             self.easiness_, self.ability_mean_, self.ability_spread_ = np.zeros(log.n_actions), 0.0, 0.0
-        told = log if self.has_outcomes_ else log.without_outcomes()
-        self.details_ = fit_details(told, spending, self.n_learners_)
+        included = log if self.has_outcomes_ else log.without_outcomes()
+        self.details_ = fit_details(included, spending, self.n_learners_)
         if spending.unspent:
             raise ValueError(f"the budget of {spending.unspent} was not spent")
 
@@ -425,9 +425,9 @@ def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float
     (shared,) = spending.spend("vocabulary", replace(total, values=total.values[candidate]))
     threshold = vocabulary_threshold(shared.largest_sigma, delta, MOST_OWN_ACTIONS)
     counts = {log.actions[code]: count for code, count in zip(candidate, shared.values, strict=True)}
-    told = natural_order([name for name, count in counts.items() if count > threshold])
-    spending.released["vocabulary 0"] = Noisy(np.array([counts[name] for name in told]), shared.sigma)
-    return log.with_vocabulary(told)
+    released = natural_order([name for name, count in counts.items() if count > threshold])
+    spending.released["vocabulary 0"] = Noisy(np.array([counts[name] for name in released]), shared.sigma)
+    return log.with_vocabulary(released)
 
 
 def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]:
