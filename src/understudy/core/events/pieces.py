@@ -113,7 +113,14 @@ def read_pieces(
     watched = _Watched(head)
     probe = replace(options, withdrawn=None)
     events = reader(watched, probe)
-    partitions = partition(stream, head.sample(), sorted(watched.positions), watched.roles, folder)
+    partitions = partition(
+        stream,
+        head.sample(),
+        sorted(watched.positions),
+        watched.roles,
+        folder,
+        everyone=options.withdrawn is not None,
+    )
     if options.withdrawn is not None:
         settled = options.withdrawn.settled(partitions.learners, events.columns["learner"])
         options = replace(options, withdrawn=settled)
