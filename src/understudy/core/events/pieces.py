@@ -128,6 +128,6 @@ def read_pieces(
 
 
 def lines_of_learners(events: EventTable) -> pl.DataFrame:
-    """On which line each learner of the events first appears, in this order."""
-    named = events.frame.lazy().filter(pl.col("learner").is_not_null())
-    return named.group_by("learner").agg(pl.col("line").min()).sort("line").collect()
+    """The learners in the order in which they are first met, each with their first line."""
+    named = events.frame.select("learner", "line").drop_nulls("learner")
+    return named.group_by("learner", maintain_order=True).agg(pl.col("line").min())

@@ -123,7 +123,6 @@ def _count_attempts(events: EventTable, attempt: Attempt) -> Answers:
     if n_repeats := frame.height - (responses.correct.size - responses.n_missing):
         which = f"; the {attempt} one at each item counts."
         events.notes.append(CountingNote("Left out: ", Count(n_repeats, "repeated attempt"), which))
-    # In the order of the lines, which is that of the responses.
     learners = lines_of_learners(events)
     return Answers(
         responses.correct, learners["learner"], responses.items, learners["line"].to_numpy(), frame.height
