@@ -11,8 +11,7 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from understudy.core.engine.engine import ThisMachine, scratch_parent
-from understudy.core.engine.progress import each
+from understudy.core.engine.engine import scratch_parent
 from understudy.core.events.event_table import (
     EventTable,
     ReadOptions,
@@ -22,7 +21,7 @@ from understudy.core.events.event_table import (
 )
 from understudy.core.events.further_columns import further
 from understudy.core.events.learner_table import LearnerTable
-from understudy.core.events.pieces import EventPieces
+from understudy.core.events.pieces import EventPieces, lines_of_learners
 from understudy.core.events.reading import formats, read_events, read_events_in_pieces
 from understudy.core.files.addresses import DatabaseAddress, database_address
 from understudy.core.files.columns import Columns, named_columns
@@ -235,29 +234,16 @@ def _in_pieces(
 ) -> Interactions:
     """The log of a large table, some learners at a time; all of its rows are in files in the end."""
 
-    def read(number: int) -> tuple[EventTable, StoredPiece]:
-        events, first = pieces.piece(number)
+    def read(events: EventTable, wanted: ReadOptions) -> StoredPiece:
+        first = lines_of_learners(events)
+        events.settle(wanted)
         columns = [*_outcome_column(events), *declared]
         _require_columns(events, columns, None)
         log = _interactions(events, columns, _included_term(options, events, pieces.format), options)
         events.notes += log.origin.notes
-        stored = StoredPiece.write(log, events, first, scratch.folder())
-        events.forget_rows()
-        return events, stored
+        return StoredPiece.write(log, events, first, scratch.folder())
 
-    stored: list[StoredPiece] = []
-    whole: EventTable | None = None
-    # On this machine whatever the engine is: the rows are in files here.
-    for events, piece in each(
-        ThisMachine().each(read, range(len(pieces))), "Sorting by learner", len(pieces)
-    ):
-        stored.append(piece)
-        if whole is None:
-            whole = events
-        else:
-            whole.add_piece(events)
-    assert whole is not None
-    whole.notes = [*pieces.notes, *whole.notes]
+    whole, stored = pieces.collect(read)
     log = assemble(stored, scratch.folder())
     if not log.n_rows:
         raise no_row_left(whole.file)
