@@ -54,8 +54,8 @@ def matching(folder: Path) -> Iterator[Ratio]:
     synthetic = Markov().fit(log.select(half), rng).sample(None, rng)
     some = log.select(np.sort(rng.permutation(log.n_learners)[:100]))
     tasks = {
-        "the nearest of 100 to each of 100 long sequences": long_sequences(log),
-        f"the nearest of {synthetic.n_learners:,} synthetic learners to each of 100 learners": tuple(
+        "matching, 100 x 100 long sequences": long_sequences(log),
+        f"matching, 100 x {synthetic.n_learners:,} learners of a log": tuple(
             Sequences(each.action, each.offsets, log.n_actions) for each in (some, synthetic)
         ),
     }
