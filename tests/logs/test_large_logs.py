@@ -105,7 +105,7 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path, everything_is_large):
     np.testing.assert_array_equal(same_rows.action, pieces.action)
     np.testing.assert_array_equal(same_rows.offsets, pieces.offsets)
     table.drop("school").write_parquet(folder / "c.parquet")
-    with pytest.raises(DataError, match="c.parquet is the first that differs"):
+    with pytest.raises(DataError, match=r"c\.parquet is the first that differs"):
         read_log(folder)
 
 

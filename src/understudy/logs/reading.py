@@ -24,8 +24,10 @@ from understudy.core.events.further_columns import further
 from understudy.core.events.learner_table import LearnerTable
 from understudy.core.events.pieces import EventPieces
 from understudy.core.events.reading import formats, read_events, read_events_in_pieces
+from understudy.core.files.addresses import DatabaseAddress, database_address
 from understudy.core.files.columns import Columns, named_columns
 from understudy.core.files.notes import Count, CountingNote
+from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.scratch import Scratch
 from understudy.core.files.simulated import is_simulated
@@ -36,7 +38,7 @@ from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
 from understudy.logs.action_names import read_names
 from understudy.logs.assembly import StoredPiece, assemble
-from understudy.logs.declared.columns import Declared, Kind
+from understudy.logs.declared.columns import OUTCOME, Declared
 from understudy.logs.declared.companions import (
     learner_columns,
     note_learners,
@@ -147,7 +149,8 @@ def read_log(
             hint="make a log of a data frame with Interactions.from_frame.",
             code="not-a-path",
         )
-    return read_planned_log(Path(path), *planned(settled(options, settings)))
+    found = database_address(path) or Path(path)
+    return read_planned_log(found, *planned(settled(options, settings)))
 
 
 def planned(options: LogOptions) -> tuple[LogOptions, tuple[Declared, ...]]:
@@ -168,7 +171,9 @@ def planned(options: LogOptions) -> tuple[LogOptions, tuple[Declared, ...]]:
     return filled, plan.columns
 
 
-def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declared]) -> Interactions:
+def read_planned_log(
+    path: Path | DatabaseAddress, options: LogOptions, declared: Sequence[Declared]
+) -> Interactions:
     """See `read_log`; the plan was read before."""
     table = None
     if options.learners is not None:
@@ -182,7 +187,7 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
             if pieces is not None:
                 return _in_pieces(path, pieces, options, in_log, scratch)
     events, format = read_events(path, wanted, options.format)
-    term = _told_term(options, events, format)
+    term = _included_term(options, events, format)
     if options.results is not None:
         own = named_columns(options.results_columns or {})
         with_results(events, read_results(options.results, wanted, events, own), included=term is not None)
@@ -215,14 +220,18 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     log = replace(
         log,
         columns=tuple(by_name[column.name] for column in declared),
-        origin=replace(events.origin(path, format, log.actions), beside=beside),
-        simulated=all(map(is_simulated, (path, *beside))),
+        origin=replace(_origin(path, events, format, log.actions), beside=beside),
+        simulated=_is_simulated(path) and all(map(is_simulated, beside)),
     )
     return _with_public_names(log, options)
 
 
 def _in_pieces(
-    path: Path, pieces: EventPieces, options: LogOptions, declared: Sequence[Declared], scratch: Scratch
+    path: Path | DatabaseAddress,
+    pieces: EventPieces,
+    options: LogOptions,
+    declared: Sequence[Declared],
+    scratch: Scratch,
 ) -> Interactions:
     """The log of a large table, some learners at a time; all of its rows are in files in the end."""
 
@@ -230,10 +239,10 @@ def _in_pieces(
         events, first = pieces.piece(number)
         columns = [*_outcome_column(events), *declared]
         _require_columns(events, columns, None)
-        log = _interactions(events, columns, _told_term(options, events, pieces.format), options)
+        log = _interactions(events, columns, _included_term(options, events, pieces.format), options)
         events.notes += log.origin.notes
         stored = StoredPiece.write(log, events, first, scratch.folder())
-        events.frame = events.frame.clear()
+        events.forget_rows()
         return events, stored
 
     stored: list[StoredPiece] = []
@@ -254,8 +263,19 @@ def _in_pieces(
         raise no_row_left(whole.file)
     if not options.single_rows:
         refuse_single_rows(whole, log.n_rows, int((log.lengths > 0).sum()))
-    origin = whole.origin(path, pieces.format, log.actions)
-    return _with_public_names(replace(log, origin=origin, simulated=is_simulated(path)), options)
+    log = replace(log, origin=_origin(path, whole, pieces.format, log.actions), simulated=_is_simulated(path))
+    return _with_public_names(log, options)
+
+
+def _origin(path: Path | DatabaseAddress, events: EventTable, format: str, names: tuple[str, ...]) -> Origin:
+    if isinstance(path, DatabaseAddress):
+        return replace(events.origin(path.file, format, names), database=path.name)
+    return events.origin(path, format, names)
+
+
+def _is_simulated(path: Path | DatabaseAddress) -> bool:
+    file = path.file if isinstance(path, DatabaseAddress) else path
+    return file is not None and is_simulated(file)
 
 
 def _with_public_names(log: Interactions, options: LogOptions) -> Interactions:
@@ -267,7 +287,7 @@ def _with_public_names(log: Interactions, options: LogOptions) -> Interactions:
 def _outcome_column(events: EventTable) -> list[Declared]:
     """The outcome as a column of rows, where it may be empty."""
     empty = further("outcome") in events.frame.columns
-    return [Declared("outcome", Kind.flag, "row")] if empty else []
+    return [OUTCOME] if empty else []
 
 
 def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOptions:
@@ -323,7 +343,7 @@ def _rows(options: LogOptions) -> RowOptions:
     return rows if first is None or rows.first_day is not None else replace(rows, first_day=str(first))
 
 
-def _told_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
+def _included_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
     """The term of a log whose times are included: a column was named for them, or a term declared."""
     if options.time_for_order:
         if options.declares_term:

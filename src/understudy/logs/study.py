@@ -177,7 +177,7 @@ def study(
             return Study(_rows(log, tried, Path(scratch) / "study", options))
     rows = _rows(log, tried, out, options)
     write_text(out / "results.csv", results_csv(rows, columns()))
-    write_report(out, rows, log, options.n_shadows, log.origin.path.name if log.origin.path else "")
+    write_report(out, rows, log, options.n_shadows, log.origin.name)
     return Study(rows, out)
 
 
@@ -199,12 +199,12 @@ def _rows(log: Interactions, tried: dict[str, _Way], folder: Path, options: Stud
         "n_actions": log.n_actions,
         "n_shadows": options.n_shadows,
     }
-    told = (
+    included = (
         log.time if log.has_times else None,
         *(part for column in log.columns for part in (repr(column.declared), column.cells)),
     )
     cells = FinishedCells(
-        folder, "study", plan, (log.action, log.outcome, log.offsets, "\n".join(log.actions), *told)
+        folder, "study", plan, (log.action, log.outcome, log.offsets, "\n".join(log.actions), *included)
     )
     wanted = [(label, seed) for label in tried for seed in range(options.n_seeds)]
     missing = [(label, seed) for label, seed in wanted if cells.find(_label(label, seed)) is None]

@@ -10,6 +10,7 @@ import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.partitions import Partitions, partition
+from understudy.core.files.database_streams import DatabaseStream
 from understudy.core.files.source import Guess
 from understudy.core.files.streams import Stream
 from understudy.core.files.tables import Table
@@ -81,7 +82,6 @@ class EventPieces:
         events.partial, events.zones = True, self._partitions.zones
         first = events.frame.drop_nulls("learner").group_by("learner").agg(pl.col("line").min())
         events.settle(self._options)
-        events.people = [replace(people, values=people.values.unique()) for people in events.people]
         return events, first
 
 
@@ -93,7 +93,16 @@ def read_pieces(
     watched = _Watched(head)
     probe = replace(options, withdrawn=None)
     events = reader(watched, probe)
-    partitions = partition(stream, head.sample(), sorted(watched.positions), watched.roles, folder)
+    if isinstance(stream, DatabaseStream):
+        stream.require_order(has_times="time" in watched.roles)
+    partitions = partition(
+        stream,
+        head.sample(),
+        sorted(watched.positions),
+        watched.roles,
+        folder,
+        everyone=options.withdrawn is not None,
+    )
     if options.withdrawn is not None:
         settled = options.withdrawn.settled(partitions.learners, events.columns["learner"])
         options = replace(options, withdrawn=settled)

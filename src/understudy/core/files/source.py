@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from understudy.core.files.addresses import refuse_address
 from understudy.core.files.notes import Count, CountingNote
 from understudy.errors import DataError, UnderstudyError, UsageError
 
@@ -80,6 +81,7 @@ def refuse_guesses(guesses: Sequence[Guess]) -> None:
 def open_source(path: Path | str) -> Source:
     """Read a file whole, unpacking gzip; an absent file is wrong use, a broken one bad data."""
     place = Path(path)
+    refuse_address(place)
     try:
         data = place.read_bytes()
     except FileNotFoundError:

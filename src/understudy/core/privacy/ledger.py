@@ -91,7 +91,7 @@ def ledger_path(data: Path | None, given: Path | None = None) -> Path:
         return given
     if data is None:
         raise UsageError(
-            "there is no place for the ledger: the data is a frame in memory.",
+            "there is no place for the ledger: the data is not in a file.",
             hint="say where it is kept, always the same place for the same learners.",
             code="no-ledger",
             settings=("ledger",),
