@@ -120,7 +120,8 @@ def limited(stderr: Path) -> Iterator[Callable[[], str]]:
         text = os.pread(descriptor, 4000, 0).decode(errors="replace")
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
-        return f"written to the error stream:\n{text}"
+        # Of Python itself, about code that is read and not run.
+        return "" if "SyntaxWarning" in text else f"written to the error stream:\n{text}"
 
     yield written
 
