@@ -242,7 +242,7 @@ def _in_pieces(
         log = _interactions(events, columns, _told_term(options, events, pieces.format), options)
         events.notes += log.origin.notes
         stored = StoredPiece.write(log, events, first, scratch.folder())
-        events.frame = events.frame.clear()
+        events.forget_rows()
         return events, stored
 
     stored: list[StoredPiece] = []

@@ -480,6 +480,13 @@ class EventTable:
 
         settle_times(self, options)
 
+    def forget_rows(self) -> None:
+        """Keep what is known about the learners, and let go of their rows."""
+        self.frame = self.frame.clear()
+        self.learners, self.withdrawn = _copied(self.learners), _copied(self.withdrawn)
+        self._everyone = self._everyone.with_columns(map(_copied, self._everyone.iter_columns()))
+        self.people = [replace(people, values=_copied(people.values.unique())) for people in self.people]
+
     def add_piece(self, other: EventTable) -> None:
         """Take in what is known about other learners of the same file, but for their rows."""
         self.notes = add_up([*self.notes, *other.notes])
@@ -518,6 +525,11 @@ class EventTable:
             yearless=self.yearless,
             guesses=self.guesses,
         )
+
+
+def _copied(names: pl.Series) -> pl.Series:
+    """The same names; few of many rows hold the memory of all of them."""
+    return pl.Series(names.name, names.to_list(), names.dtype)
 
 
 def no_row_left(file: str) -> DataError:

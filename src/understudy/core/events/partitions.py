@@ -70,7 +70,7 @@ class Partitions:
 
     stream: Stream
     learners: pl.Series
-    """The names of all learners, each once."""
+    """The names of all learners, each once, if they were asked for."""
     zones: frozenset[str | None]
     """Time zones that the texts of the time column state."""
     _sample: pl.DataFrame
@@ -92,20 +92,28 @@ class Partitions:
 
 
 def partition(
-    stream: Stream, sample: pl.DataFrame, positions: Sequence[int], roles: Mapping[str, int], folder: Path
+    stream: Stream,
+    sample: pl.DataFrame,
+    positions: Sequence[int],
+    roles: Mapping[str, int],
+    folder: Path,
+    *,
+    everyone: bool,
 ) -> Partitions:
     """Write the columns at these positions to a folder; `roles` are the positions of the learner and of the time.
 
-    Names that may mean the same learner, but for capitals and leading zeros, come into one partition.
+    With `everyone` the names of all learners are kept. Names that may mean the same learner, but for capitals and
+    leading zeros, come into one partition.
     """
     n_parts = min(MOST_PARTITIONS, 1 + stream.n_rows // PARTITION_ROWS)
     files = [_StoredBlocks(folder / f"{number}.arrows") for number in range(n_parts)]
-    learners: list[pl.Series] = []
+    learners = pl.Series([], dtype=pl.String)
     zones: frozenset[str | None] = frozenset()
     with task("Reading", stream.n_rows) as step:
         for block in stream.blocks(positions):
             names = as_text(block[str(roles["learner"])], stream.file).cast(pl.String).str.strip_chars()
-            learners.append(names.unique())
+            if everyone:
+                learners = pl.concat([learners, names.unique()]).unique()
             if "time" in roles:
                 zones |= zones_in(block[str(roles["time"])])
             number = (folded_names(names).hash() % n_parts).alias("part")
@@ -113,6 +121,4 @@ def partition(
             for (part,), rows in parts.items():
                 files[part].append(rows)
             step.advance(block.height)
-    return Partitions(
-        stream, pl.concat(learners).unique(), zones, sample, [file for file in files if file.sizes]
-    )
+    return Partitions(stream, learners, zones, sample, [file for file in files if file.sizes])

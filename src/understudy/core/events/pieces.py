@@ -82,7 +82,6 @@ class EventPieces:
         events.partial, events.zones = True, self._partitions.zones
         first = events.frame.drop_nulls("learner").group_by("learner").agg(pl.col("line").min())
         events.settle(self._options)
-        events.people = [replace(people, values=people.values.unique()) for people in events.people]
         return events, first
 
 
@@ -96,7 +95,14 @@ def read_pieces(
     events = reader(watched, probe)
     if isinstance(stream, DatabaseStream):
         stream.require_order(has_times="time" in watched.roles)
-    partitions = partition(stream, head.sample(), sorted(watched.positions), watched.roles, folder)
+    partitions = partition(
+        stream,
+        head.sample(),
+        sorted(watched.positions),
+        watched.roles,
+        folder,
+        everyone=options.withdrawn is not None,
+    )
     if options.withdrawn is not None:
         settled = options.withdrawn.settled(partitions.learners, events.columns["learner"])
         options = replace(options, withdrawn=settled)
