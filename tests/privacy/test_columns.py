@@ -147,7 +147,7 @@ def test_without_outcomes_columns_depend_on_actions_and_rows():
     rng = np.random.default_rng(0)
     fitted = MarkovDP(8.0).fit(pair[0], rng, seeded_noise(rng))
     assert fitted.sample(10, rng).outcome is None
-    assert {name for each in fitted.details_.learned_columns for name in each.given} <= {
+    assert {name for given in fitted.details_.columns.given.values() for name in given} <= {
         "action",
         "number of rows",
         "'group'",

@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from understudy.core.events.event_table import EventTable
+from understudy.core.files.scratch import reserve
 from understudy.core.names import natural_order
 from understudy.logs.declared.columns import Column, Declared
 from understudy.logs.interactions import IntArray, Interactions, offsets_of
@@ -118,6 +119,7 @@ def _stored(parts: Iterator[tuple[Array, IntArray]], begins: IntArray, n_rows: i
     for rows, offsets in parts:
         if whole is None:
             whole = np.lib.format.open_memmap(path, mode="w+", dtype=rows.dtype, shape=(n_rows,))
+            reserve(path)
         # Compiled code knows no times.
         plain = np.dtype(np.int64) if rows.dtype.kind == "M" else rows.dtype
         own, begins = np.split(begins, [len(offsets) - 1])

@@ -42,8 +42,8 @@ class Interactions:
     `item`, `time` and `group` are optional, too; `group` has one code per learner. `declared` says that the
     vocabulary is public: it was given by the custodian, and does not depend on what the learners did. `chapters`
     has one code per action where the custodian also declared that the actions are in the order of the course.
-    `columns` are what the custodian declared beside these, of rows or of learners. With a `term` the times are part of
-    what is told about a log; without one they put its rows in order, and generators leave them out.
+    `columns` are what the custodian declared beside these, of rows or of learners. With a `term` the times are
+    included; without one they put its rows in order, and generators leave them out.
     `origin` is the file or frame that the log was read from. A synthetic log has the `guarantee` of its generator,
     and the `card` under which it was charged.
     """
@@ -155,7 +155,7 @@ class Interactions:
 
     @property
     def has_times(self) -> bool:
-        """Whether times are part of what is told about the log."""
+        """Whether times are included in what is released of the log."""
         return self.time is not None and self.term is not None
 
     @property
@@ -210,8 +210,8 @@ class Interactions:
         Rows are grouped by learner in order of appearance; within a learner the order of
         the frame is kept, or the order of `time` when it is given; numbers in it count `time_unit` (s, ms, us
         or ns), which the end of the column's name may state as well (time_ms). With a `term` (`Term()` where no day is
-        public) the times are part of what is told; without one they only put the rows in order. `columns` are
-        what else is told, as declared; columns that are not are left out. `first_line` is the
+        public) the times are included; without one they only put the rows in order. `columns` are
+        what else is included, as declared; columns that are not are left out. `first_line` is the
         line of the file on which the first row stands, so that an error can name a line;
         `single_rows` admits a log in which no learner has two rows (thinned data).
         """

@@ -132,7 +132,8 @@ def _stored(log: Interactions) -> StoredWalks:
     kept = log.kept
     if "walks" not in kept:
         scratch = scratch_at(shared_scratch())
-        kept["scratch"], kept["walks"] = scratch, StoredWalks.write(log, str(scratch.path))
+        with scratch.filling():
+            kept["scratch"], kept["walks"] = scratch, StoredWalks.write(log, str(scratch.path))
     stored = kept["walks"]
     assert isinstance(stored, StoredWalks)
     return stored

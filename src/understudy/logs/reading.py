@@ -38,7 +38,7 @@ from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
 from understudy.logs.action_names import read_names
 from understudy.logs.assembly import StoredPiece, assemble
-from understudy.logs.declared.columns import Declared, Kind
+from understudy.logs.declared.columns import OUTCOME, Declared
 from understudy.logs.declared.companions import (
     learner_columns,
     note_learners,
@@ -182,12 +182,12 @@ def read_planned_log(
     in_log = [column for column in declared if column not in in_table]
     wanted = _read_options(options, in_log)
     if options.learners is None and options.results is None:
-        with Scratch(scratch_parent()) as scratch:
+        with Scratch(scratch_parent()) as scratch, scratch.filling():
             pieces = read_events_in_pieces(path, wanted, options.format, scratch.folder)
             if pieces is not None:
                 return _in_pieces(path, pieces, options, in_log, scratch)
     events, format = read_events(path, wanted, options.format)
-    term = _told_term(options, events, format)
+    term = _included_term(options, events, format)
     if options.results is not None:
         own = named_columns(options.results_columns or {})
         with_results(events, read_results(options.results, wanted, events, own), included=term is not None)
@@ -239,7 +239,7 @@ def _in_pieces(
         events, first = pieces.piece(number)
         columns = [*_outcome_column(events), *declared]
         _require_columns(events, columns, None)
-        log = _interactions(events, columns, _told_term(options, events, pieces.format), options)
+        log = _interactions(events, columns, _included_term(options, events, pieces.format), options)
         events.notes += log.origin.notes
         stored = StoredPiece.write(log, events, first, scratch.folder())
         events.forget_rows()
@@ -287,7 +287,7 @@ def _with_public_names(log: Interactions, options: LogOptions) -> Interactions:
 def _outcome_column(events: EventTable) -> list[Declared]:
     """The outcome as a column of rows, where it may be empty."""
     empty = further("outcome") in events.frame.columns
-    return [Declared("outcome", Kind.flag, "row")] if empty else []
+    return [OUTCOME] if empty else []
 
 
 def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOptions:
@@ -343,7 +343,7 @@ def _rows(options: LogOptions) -> RowOptions:
     return rows if first is None or rows.first_day is not None else replace(rows, first_day=str(first))
 
 
-def _told_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
+def _included_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
     """The term of a log whose times are included: a column was named for them, or a term declared."""
     if options.time_for_order:
         if options.declares_term:

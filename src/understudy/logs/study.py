@@ -199,12 +199,12 @@ def _rows(log: Interactions, tried: dict[str, _Way], folder: Path, options: Stud
         "n_actions": log.n_actions,
         "n_shadows": options.n_shadows,
     }
-    told = (
+    included = (
         log.time if log.has_times else None,
         *(part for column in log.columns for part in (repr(column.declared), column.cells)),
     )
     cells = FinishedCells(
-        folder, "study", plan, (log.action, log.outcome, log.offsets, "\n".join(log.actions), *told)
+        folder, "study", plan, (log.action, log.outcome, log.offsets, "\n".join(log.actions), *included)
     )
     wanted = [(label, seed) for label in tried for seed in range(options.n_seeds)]
     missing = [(label, seed) for label, seed in wanted if cells.find(_label(label, seed)) is None]

@@ -181,7 +181,7 @@ def synthesize(
 
 
 def synthetic_tables(synthetic: Interactions, out: Path) -> dict[Path, pl.DataFrame | pl.LazyFrame]:
-    """What is written about synthetic learners: their rows, and a table with what is told about each of them."""
+    """What is written about synthetic learners: their rows, and a table with what is included about each of them."""
     tables = {out: rows_to_write(synthetic, SYNTHETIC_PREFIX)}
     if synthetic.learner_columns:
         tables[learners_file(out)] = synthetic.learners_to_polars(SYNTHETIC_PREFIX)

@@ -46,6 +46,10 @@ class SharedScratch:
                 Path(folder).mkdir(mode=0o700)
         weakref.finalize(self, _remove, files, folder)
 
+    def filling(self) -> contextlib.AbstractContextManager[None]:
+        """See `Scratch.filling`; what goes wrong at a URL, `write_array` says."""
+        return contextlib.nullcontext()
+
 
 def scratch_at(parent: str | None) -> Scratch | SharedScratch:
     """Temporary files at a path or a URL."""

@@ -37,7 +37,15 @@ from understudy.core.privacy.balance import (
 from understudy.core.privacy.composition import Cost
 from understudy.core.privacy.declarations import DECLARED, declare, declare_others, names_of, unlinked
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.ledger_file import connected, dry_run, now, refuse_unwritable, user, writing
+from understudy.core.privacy.ledger_file import (
+    connected,
+    damaged,
+    dry_run,
+    now,
+    refuse_unwritable,
+    user,
+    writing,
+)
 from understudy.core.privacy.population import (
     FOLDER_POPULATION,
     SIMULATED_POPULATION,
@@ -116,7 +124,10 @@ class Ledger:
             if population is not None:
                 names = counted_with(connection, normalised(population))
                 rows = [row for row in rows if row["population"] in names]
-        return [Entry(**{**dict(row), "risk": json.loads(row["risk"])}) for row in rows]
+        try:
+            return [Entry(**{**dict(row), "risk": json.loads(row["risk"])}) for row in rows]
+        except (TypeError, ValueError, RecursionError):
+            raise damaged(self.path, "an entry cannot be read") from None
 
     def populations(self) -> list[str]:
         """The populations that the ledger knows."""

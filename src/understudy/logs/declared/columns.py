@@ -82,6 +82,10 @@ class Declared:
         return -1 if self.coded else np.nan
 
 
+# The outcome where rows may lack one: a column of rows, of a name that no other column can have.
+OUTCOME = Declared("outcome", Kind.flag, "row")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Column:
     """The cells of a declared column, one per row or one per learner.

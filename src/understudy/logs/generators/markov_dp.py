@@ -21,6 +21,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 from scipy.optimize import brentq
+from scipy.sparse import csr_array, vstack
 from scipy.special import expit, logit
 
 from understudy.core.attacks.transcript import LearnerSums
@@ -65,6 +66,7 @@ from understudy.logs.models.denoising import (
 )
 from understudy.logs.models.lengths import Lengths, spread_lengths
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
+from understudy.logs.parts import ranges_of
 
 Floats = NDArray[np.float64]
 
@@ -163,7 +165,7 @@ class MarkovDP(Generator):
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
         self.n_thresholds_ = n_thresholds(log)
-        self.detail_share_ = sum(detail_shares(log).values())
+        self.detail_shares_ = detail_shares(log)
         spending = Spending(
             self._rho(found=self.n_thresholds_ > 0),
             noise,
@@ -217,8 +219,8 @@ class MarkovDP(Generator):
             self._fit_outcomes(log, spending)
         else:
             self.easiness_, self.ability_mean_, self.ability_spread_ = np.zeros(log.n_actions), 0.0, 0.0
-        told = log if self.has_outcomes_ else log.without_outcomes()
-        self.details_ = fit_details(told, spending, self.n_learners_)
+        included = log if self.has_outcomes_ else log.without_outcomes()
+        self.details_ = fit_details(included, spending, self.n_learners_)
         if spending.unspent:
             raise ValueError(f"the budget of {spending.unspent} was not spent")
 
@@ -236,6 +238,12 @@ class MarkovDP(Generator):
 
     def learner_sums(self, log: Interactions) -> LearnerSums:
         """What each learner of a log would have added to the sums that this fit released; names aside."""
+        # A large log would be summed in parts, without what each learner adds; no learner depends on the others.
+        learners = ranges_of(log.offsets) or [(0, 0)]
+        parts = [self._learner_sums(log.select(np.arange(first, last))) for first, last in learners]
+        return LearnerSums(csr_array(vstack([part.added for part in parts])), parts[0].released)
+
+    def _learner_sums(self, log: Interactions) -> LearnerSums:
         found = self.found_names_
         shares = self._all_shares(log)
         rho = self._rho(found=self.n_thresholds_ > 0)
@@ -417,9 +425,9 @@ def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float
     (shared,) = spending.spend("vocabulary", replace(total, values=total.values[candidate]))
     threshold = vocabulary_threshold(shared.largest_sigma, delta, MOST_OWN_ACTIONS)
     counts = {log.actions[code]: count for code, count in zip(candidate, shared.values, strict=True)}
-    told = natural_order([name for name, count in counts.items() if count > threshold])
-    spending.released["vocabulary 0"] = Noisy(np.array([counts[name] for name in told]), shared.sigma)
-    return log.with_vocabulary(told)
+    released = natural_order([name for name, count in counts.items() if count > threshold])
+    spending.released["vocabulary 0"] = Noisy(np.array([counts[name] for name in released]), shared.sigma)
+    return log.with_vocabulary(released)
 
 
 def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]:
