@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,12 +18,12 @@ from understudy.core.events.reading import formats, read_events
 from understudy.core.files.columns import Columns, named_columns
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
-from understudy.core.files.source import decode, open_source
 from understudy.core.files.suggestions import LEAST_SIMILAR_TO_ASKED
 from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
+from understudy.logs.course import read_course
 from understudy.logs.declared.columns import OUTCOME, Declared
 from understudy.logs.declared.companions import (
     learner_columns,
@@ -95,7 +93,8 @@ class LogOptions(Columns, RowOptions, TermOptions):
     actions_file: Annotated[
         Path | None,
         "File with the public names of actions, one per line; others are pooled. Or a table (csv) with a column action "
-        "and chapter, position or both: then the order of the course is public too.",
+        "and chapter, position or both: then the order of the course is public too; or outcome (yes or no): then it is "
+        "public which of them have one.",
     ] = None
     learners: Annotated[
         Path | None,
@@ -207,7 +206,7 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
         simulated=all(map(is_simulated, (path, *beside))),
     )
     if options.actions_file is not None:
-        return log.with_vocabulary(*read_names(options.actions_file))
+        return read_course(options.actions_file).declare(log)
     return log.declare() if options.public_actions else log
 
 
@@ -339,48 +338,3 @@ def _note_what_is_left_out(events: EventTable, term: Term | None, options: LogOp
             f"Left out: {counted(events.n_left_out, 'further column')}. {times}To include some, declare them in a "
             "plan (`plan`), which `describe` drafts."
         )
-
-
-def read_names(path: Path) -> tuple[list[str], list[int] | None]:
-    """The names of actions in a file, each once; and where it is a table of the course, their chapters, in its order.
-
-    A table has a first line with `action` and one of `chapter` and `position`, between commas, semicolons or tabs.
-    Chapters are in the order in which they first appear, actions of a chapter by position.
-    """
-    if not path.is_file():
-        raise UsageError(
-            f"there is no file {path}.", hint="give a file with one name per line.", code="no-such-file"
-        )
-    text = decode(open_source(path), latin=True).data.decode()
-    first = text.split("\n", 1)[0].strip().lower()
-    mark = next((mark for mark in ",;\t" if "action" in first.split(mark)), ",")
-    titles = [title.strip() for title in first.split(mark)]
-    if "action" not in titles or not {"chapter", "position"} & set(titles):
-        names = [line.strip() for line in text.splitlines()]
-        return [name for name in dict.fromkeys(names) if name], None
-    rows = list(csv.DictReader(text.splitlines()[1:], titles, delimiter=mark))
-    course: dict[str, tuple[int, float]] = {}
-    chapters: dict[str, int] = {}
-    for number, row in enumerate(rows, 2):
-        name = (row["action"] or "").strip()
-        chapter = chapters.setdefault((row.get("chapter") or "").strip(), len(chapters))
-        position = (row.get("position") or "").strip().replace(",", ".")
-        try:
-            place = float(position) if "position" in titles else float(number)
-        except ValueError:
-            place = math.nan
-        if not name or name in course or not math.isfinite(place):
-            raise DataError(
-                f"{path.name}, line {number}: "
-                + (
-                    "there is no action."
-                    if not name
-                    else "the action is there twice, or its position is no number."
-                ),
-                hint="give every action one line, with a number for its position.",
-                code="bad-course",
-                settings=("actions_file",),
-            )
-        course[name] = (chapter, place)
-    ordered = sorted(course, key=lambda name: course[name])
-    return ordered, [course[name][0] for name in ordered]
