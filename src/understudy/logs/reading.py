@@ -179,6 +179,11 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
         )
     if options.empty_outcomes and further("outcome") in events.frame.columns:
         in_log, declared = [OUTCOME, *in_log], [OUTCOME, *declared]
+        if options.actions_file is None:
+            events.notes.append(
+                "If it is public which actions have an outcome, say so in a table of actions (`actions_file`): "
+                "outcomes are closer then."
+            )
     _require_columns(events, in_log, table)
     rows = None
     if table is not None:

@@ -56,6 +56,8 @@ class Declared:
             raise self._bad("no categories", "list them under values, or have them found privately.")
         if not self.coded and self.bounds is None and not self.found:
             raise self._bad("no bounds", "give low and high, or have them found privately.")
+        if self.at is not None and self.of != "row":
+            raise self._bad("actions", "only a column of rows has values at some actions.")
         if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
             raise self._bad("bounds that hold nothing", "low lies below high.")
 
