@@ -105,6 +105,11 @@ class Interactions:
         return f"<{'simulated ' if self.simulated else ''}Interactions: {size}>"
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether the rows are not here: then there are sums over learners, and no rows."""
+        return False
+
+    @property
     def n_rows(self) -> int:
         """Number of attempts."""
         return len(self.action)
@@ -382,9 +387,19 @@ def common_vocabulary(*logs: Interactions) -> tuple[Interactions, ...]:
     return tuple(log.recode(names) for log in logs)
 
 
-def as_log(given: Any) -> Interactions:
-    """What a verb was given, if it is a log; a file or a frame becomes one first."""
+def as_log(given: Any, *, elsewhere: bool = False) -> Interactions:
+    """What a verb was given, if it is a log; a file or a frame becomes one first.
+
+    Only with `elsewhere` it may be a log whose rows are in a database.
+    """
     if isinstance(given, Interactions):
+        if given.elsewhere and not elsewhere:
+            raise UsageError(
+                "the rows of this log stay in a database, where only `synthesize` with markov-dp works on them.",
+                hint="leave `in_database` out: then its rows are read.",
+                code="rows-elsewhere",
+                settings=("in_database",),
+            )
         return given
     raise UsageError(
         f"a log is needed, and {type(given).__name__} is no log.",

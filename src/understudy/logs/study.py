@@ -177,7 +177,7 @@ def study(
             return Study(_rows(log, tried, Path(scratch) / "study", options))
     rows = _rows(log, tried, out, options)
     write_text(out / "results.csv", results_csv(rows, columns()))
-    write_report(out, rows, log, options.n_shadows, log.origin.path.name if log.origin.path else "")
+    write_report(out, rows, log, options.n_shadows, log.origin.name)
     return Study(rows, out)
 
 

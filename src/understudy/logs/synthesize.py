@@ -140,9 +140,10 @@ def synthesize(
     The generator is `runs-dp` with this `epsilon` unless another is given; by default 8, or 4 where more names are
     declared than there are learners. The settings of `SynthesizeOptions` may be given as keywords.
     """
-    options, log = settled(options, settings), as_log(log)
+    options, log = settled(options, settings), as_log(log, elsewhere=True)
     given = generator
     generator = chosen_generator(given, epsilon, options.risk, log)
+    log = as_log(log, elsewhere=generator.in_database)
     out = None if out is None else Path(out)
     outs = [] if out is None else [out, *([learners_file(out)] if log.learner_columns else [])]
     for file in outs:

@@ -23,7 +23,10 @@ def test_more_learners_and_more_epsilon_are_off_by_less(use):
     by_epsilon = [forecast(300, 40, 30, epsilon).of(use).expected for epsilon in (0.5, 1, 2, 4, 8)]
     by_learners = [forecast(n, 40, 30, 2.0).of(use).expected for n in (30, 100, 1000, 10_000)]
     by_actions = [forecast(300, m, 30, 2.0).of(use).expected for m in (5, 50, 500)]
+    # With long sequences and little budget next to nothing of a learner's rows is kept.
+    of_long = [forecast(330, 1200, 575, epsilon).of(use).expected for epsilon in (0.5, 2, 4, 5, 6, 8)]
     assert by_epsilon == sorted(by_epsilon, reverse=True)
+    assert of_long == sorted(of_long, reverse=True)
     assert by_learners == sorted(by_learners, reverse=True)
     assert by_actions == sorted(by_actions)
 

@@ -197,12 +197,17 @@ def names_another_zone(values: pl.Series, zone: str) -> pl.Series:
     return (named.is_not_null() & ~named.is_in(["UTC", "GMT", *sorted(filter(None, own))])).fill_null(False)
 
 
+def zones_in(values: pl.Series) -> frozenset[str | None]:
+    """The time zones that texts state, None for those that state none; of other cells nothing."""
+    if values.dtype != pl.String:
+        return frozenset()
+    zone = _clean(values).str.extract(r"\d ?(Z|[+-]\d{2}:?\d{2}|(?:[AaPp][Mm] )?[A-Z]{3,5})$").unique()
+    return frozenset(zone.replace(["Z", "GMT", "UTC", "+0000"], "+00:00"))
+
+
 def has_mixed_zones(values: pl.Series) -> bool:
     """Whether some texts state another time zone than others, or none: more often a mistake than meant."""
-    if values.dtype != pl.String:
-        return False
-    zone = _clean(values).str.extract(r"\d ?(Z|[+-]\d{2}:?\d{2}|(?:[AaPp][Mm] )?[A-Z]{3,5})$")
-    return zone.n_unique() > 1 and zone.replace(["Z", "GMT", "UTC", "+0000"], "+00:00").n_unique() > 1
+    return len(zones_in(values)) > 1
 
 
 def _each_iso(text: pl.Series, order: DateOrder | None, first_day: date | None) -> pl.Series:

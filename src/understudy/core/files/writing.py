@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 
+from understudy.core.files.faults import explaining_disk
 from understudy.errors import UsageError
 
 Row = dict[str, Any]
@@ -41,19 +42,20 @@ def write_json(path: Path, content: Any) -> None:
 def write_with(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then give it its name."""
     check_parent(path)
-    handle, name = tempfile.mkstemp(
-        dir=path.parent, prefix=".", suffix="-unfinished" + "".join(path.suffixes)
-    )
-    os.close(handle)
-    _begun.append(path.absolute())
-    temporary = Path(name)
-    try:
-        write(temporary)
-        # mkstemp makes private files; what a user asks for has the usual permissions.
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with explaining_disk(path):
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=".", suffix="-unfinished" + "".join(path.suffixes)
+        )
+        os.close(handle)
+        _begun.append(path.absolute())
+        temporary = Path(name)
+        try:
+            write(temporary)
+            # mkstemp makes private files; what a user asks for has the usual permissions.
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -61,16 +63,17 @@ def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends well, and vanishes when not."""
     check_new(path, folder=True)
     _remove_stale(path)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-unfinished-{os.getpid()}-"))
-    _begun.append(path.absolute())
-    try:
-        yield temporary
-        temporary.chmod(0o777 & ~_umask())
-        if path.exists():
-            path.rmdir()
-        temporary.replace(path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with explaining_disk(path):
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-unfinished-{os.getpid()}-"))
+        _begun.append(path.absolute())
+        try:
+            yield temporary
+            temporary.chmod(0o777 & ~_umask())
+            if path.exists():
+                path.rmdir()
+            temporary.replace(path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _remove_stale(path: Path) -> None:

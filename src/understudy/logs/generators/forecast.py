@@ -149,7 +149,7 @@ def forecast(
     size = USUAL_NORM * rows**ROW_NORM_GROWS
     norm = choose_norm(size, n_learners * law, n_rows, n_actions, rho_of["rows"])
     kept = 1.0 - float(law @ np.maximum(size - norm, 0.0) / (law @ size))
-    noise = 0.4 * n_actions * norm / sqrt(rho_of["rows"]) / n_rows / max(kept, 0.05)
+    noise = 0.4 * n_actions * norm / sqrt(rho_of["rows"]) / n_rows / kept
     of_shares = ExpectedError(
         _below(sqrt(_drawn(0.7 * noise, UNKNOWN_SHARES) ** 2 + 0.018**2)),
         _below(1.1 * sqrt(n_actions / n_rows)),
