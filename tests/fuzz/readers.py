@@ -52,7 +52,7 @@ from understudy.keystrokes.formats.reading import read_keystrokes
 from understudy.keystrokes.group_statistics import read_digraphs
 from understudy.keystrokes.program_text.files import scrub
 from understudy.keystrokes.program_text.people import read_people
-from understudy.logs.course import read_course
+from understudy.logs.declared.course import read_course
 from understudy.logs.generators.gru import Gru
 from understudy.logs.reading import read_log
 from understudy.sandbox.outcome import read_result

@@ -5,7 +5,7 @@ import pytest
 
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UnderstudyError
-from understudy.logs.course import Course, read_course
+from understudy.logs.declared.course import Course, read_course
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED

@@ -36,7 +36,6 @@ from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
 from understudy.logs.assembly import StoredPiece, assemble
-from understudy.logs.course import read_course
 from understudy.logs.declared.columns import OUTCOME, Declared
 from understudy.logs.declared.companions import (
     learner_columns,
@@ -45,6 +44,7 @@ from understudy.logs.declared.companions import (
     read_results,
     with_results,
 )
+from understudy.logs.declared.course import read_course
 from understudy.logs.declared.plan_file import PATHS, read_log_plan
 from understudy.logs.declared.term import Term, TermOptions
 from understudy.logs.frames import interactions_from_frame
@@ -267,7 +267,7 @@ def _is_simulated(path: Path | DatabaseAddress) -> bool:
 
 def _with_public_names(log: Interactions, options: LogOptions) -> Interactions:
     if options.actions_file is not None:
-        return read_course(options.actions_file).declare(log)
+        return log.with_course(read_course(options.actions_file))
     if any(column.declared.is_outcome for column in log.columns):
         note = (
             "If it is public which actions have an outcome, say so in a table of actions (`actions_file`): outcomes "

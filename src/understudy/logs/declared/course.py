@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from understudy.core.files.outcomes import PassMark, read_outcomes
 from understudy.core.files.source import decode, open_source
-from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
-from understudy.logs.declared.columns import Column
-from understudy.logs.interactions import POOLED, Interactions
 
 
 @dataclass(frozen=True)
@@ -25,26 +21,6 @@ class Course:
     actions: tuple[str, ...]
     chapters: tuple[int, ...] | None = None
     with_outcome: tuple[str, ...] | None = None
-
-    def declare(self, log: Interactions) -> Interactions:
-        """The log with all of it declared to be public; actions that are not listed become one."""
-        log = log.with_vocabulary(self.actions, self.chapters)
-        if self.with_outcome is None:
-            return log
-        columns, notes = [], []
-        for column in log.columns:
-            if column.declared.is_outcome:
-                # Of what is pooled it is not known.
-                declared = replace(column.declared, at=(*self.with_outcome, POOLED))
-                elsewhere = ~declared.has_values(log.actions)[log.action]
-                if n_lost := int((~column.missing & elsewhere).sum()):
-                    notes.append(
-                        f"Outcomes at actions that have none, as declared: {counted(n_lost, 'row')}, left out."
-                    )
-                column = Column(declared, np.where(elsewhere, -1, column.cells))
-            columns.append(column)
-        origin = replace(log.origin, notes=(*log.origin.notes, *notes))
-        return replace(log, columns=tuple(columns), origin=origin)
 
 
 def read_course(path: Path) -> Course:
