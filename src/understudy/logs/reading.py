@@ -36,7 +36,6 @@ from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.logs.action_names import read_names
 from understudy.logs.assembly import StoredPiece, assemble
 from understudy.logs.declared.columns import OUTCOME, Declared
 from understudy.logs.declared.companions import (
@@ -46,6 +45,7 @@ from understudy.logs.declared.companions import (
     read_results,
     with_results,
 )
+from understudy.logs.declared.course import read_course
 from understudy.logs.declared.plan_file import PATHS, read_log_plan
 from understudy.logs.declared.term import Term, TermOptions
 from understudy.logs.frames import interactions_from_frame
@@ -107,7 +107,8 @@ class LogOptions(Columns, RowOptions, TermOptions):
     actions_file: Annotated[
         Path | None,
         "File with the public names of actions, one per line; others are pooled. Or a table (csv) with a column action "
-        "and chapter, position or both: then the order of the course is public too.",
+        "and chapter, position or both: then the order of the course is public too; or outcome (yes or no): then it is "
+        "public which of them have one.",
     ] = None
     learners: Annotated[
         Path | None,
@@ -268,7 +269,13 @@ def _is_simulated(path: Path | DatabaseAddress) -> bool:
 
 def _with_public_names(log: Interactions, options: LogOptions) -> Interactions:
     if options.actions_file is not None:
-        return log.with_vocabulary(*read_names(options.actions_file))
+        return log.with_course(read_course(options.actions_file))
+    if any(column.declared.is_outcome for column in log.columns):
+        note = (
+            "If it is public which actions have an outcome, say so in a table of actions (`actions_file`): outcomes "
+            "are closer then."
+        )
+        log = replace(log, origin=replace(log.origin, notes=(*log.origin.notes, note)))
     return log.declare() if options.public_actions else log
 
 
