@@ -16,12 +16,16 @@ from understudy.exams.formats.reading import read_responses
 def answers(seed: int = 1, n_learners: int = 30, n_items: int = 12) -> pl.DataFrame:
     """A row per answer in random order; some are missing, and some learners gave none."""
     rng = np.random.default_rng(seed)
-    pairs = pl.DataFrame({"code": range(n_learners)}).join(pl.DataFrame({"item": range(n_items)}), how="cross")
+    pairs = pl.DataFrame({"code": range(n_learners)}).join(
+        pl.DataFrame({"item": range(n_items)}), how="cross"
+    )
     pairs = pairs.sample(fraction=0.9, shuffle=True, seed=seed)
     outcome = pl.Series("correct", rng.integers(2, size=pairs.height)).cast(pl.String)
     given = pl.Series(rng.random(pairs.height) < 0.8) & (pairs["code"] % 7 != 3)
     return pairs.select(
-        pl.format("{}{}", pl.when(pl.col("code") % 2 == 1).then(pl.lit("Anna")).otherwise(pl.lit("anna")), "code")
+        pl.format(
+            "{}{}", pl.when(pl.col("code") % 2 == 1).then(pl.lit("Anna")).otherwise(pl.lit("anna")), "code"
+        )
         .str.replace(r"(\D)(\d)$", "${1}0$2")
         .alias("learner"),
         pl.format("task {}", "item").alias("item"),
@@ -138,7 +142,12 @@ def sheet() -> pl.DataFrame:
 @pytest.mark.parametrize("name", ["sheet.parquet", "sheet.csv", "sheet.tsv", "sheet.csv.gz"])
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"keep_names": True, "points": 1}, {"group": "track", "groups": "A,B"}, {"items": ["task 3", "task 1"]}],
+    [
+        {},
+        {"keep_names": True, "points": 1},
+        {"group": "track", "groups": "A,B"},
+        {"items": ["task 3", "task 1"]},
+    ],
 )
 def test_sheets(tmp_path, everything_is_large, monkeypatch, name, settings):
     table = sheet()

@@ -178,6 +178,8 @@ def _among_all(answered: Answers, learners: pl.DataFrame, items: tuple[str, ...]
     place = {name: column for column, name in enumerate(items)}
     matrix = np.full((len(names), len(items)), NOT_ANSWERED, dtype=np.int8)
     # Learners stand in the order in which they were first met, which leaving rows out may change.
-    rows = answered.learners.to_frame().join(names.to_frame().with_row_index("row"), "learner", "left", maintain_order="left")
+    rows = answered.learners.to_frame().join(
+        names.to_frame().with_row_index("row"), "learner", "left", maintain_order="left"
+    )
     matrix[np.ix_(rows["row"], [place[name] for name in answered.items])] = answered.correct
     return replace(answered, correct=matrix, learners=names, items=items, lines=lines)
