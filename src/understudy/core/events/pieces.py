@@ -80,7 +80,7 @@ class EventPieces:
         return len(self._partitions)
 
     def collect(self, read: Callable[[EventTable, ReadOptions], Result]) -> tuple[EventTable, list[Result]]:
-        """What is known of all events, but for their rows; and what `read` makes of each piece, which it has to settle."""
+        """What is known of all events, but for their rows, and what `read` makes of each piece; `read` settles it."""
 
         def read_piece(number: int) -> tuple[EventTable, Result]:
             events = self._reader(self._partitions.table(number), self._options)

@@ -44,7 +44,8 @@ Floats = NDArray[np.float64]
 class Sizes:
     """How many numbers are of a usual size in each unit, from `s` to `ns`.
 
-    In front of these stand those too small for any unit, behind them those too large. With the least and the largest of each class, these give the class of the median.
+    In front of these stand those too small for any unit, behind them those too large. With the least and the largest
+    of each class, the counts give the class of the median.
     """
 
     count: NDArray[np.int64]
@@ -148,8 +149,10 @@ class ClockFacts:
     """The first lines of these."""
 
     @classmethod
-    def of(cls, values: pl.Series, learner: NDArray[np.int32], lines: pl.Series) -> ClockFacts:
-        """Of times, none of which is missing, by learner."""
+    def of(
+        cls, values: pl.Series, learner: NDArray[np.int32], lines: pl.Series, unit: str | None
+    ) -> ClockFacts:
+        """Of times, none of which is missing, by learner. `unit` is declared, or the column's name states it."""
         nothing = pl.repeat(None, len(values), dtype=pl.Float64, eager=True)
         number = nothing if values.dtype.is_temporal() else numbers_in(values)[0]
         is_number = number.is_not_null()
@@ -160,7 +163,8 @@ class ClockFacts:
             per_second = 10**9 // factor
             since_1970 = pl.Series((raw >= FIRST * per_second) & (raw <= LAST * per_second))
             dated[name] = _Dated(int(since_1970.sum()), _first(since_1970, lines), _first(~since_1970, lines))
-        from_a_start = finite.all() and all(each.n_rows < len(values) for each in dated.values())
+        n_dated = max(found.n_rows for name, found in dated.items() if unit in (None, name))
+        from_a_start = finite.all() and n_dated < len(values)
         step, who = _steps(raw, learner) if from_a_start else (np.zeros(0), np.zeros(0, np.int32))
         n_steps = np.bincount(who)
         ends = np.cumsum(n_steps)

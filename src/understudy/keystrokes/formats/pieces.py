@@ -47,7 +47,7 @@ def settle_in_pieces(
         return Named.of(read_events(partitions.table(number), columns, of_type))
 
     def look(number: int) -> FileFacts:
-        return FileFacts.of(read(number))
+        return FileFacts.of(read(number), columns.unit)
 
     facts = reduce(FileFacts.__add__, each(machine.each(look, numbers), "Looking at times", len(numbers)))
     column = TimeColumn(stream.file, stream.place, stream.names[chosen["time"]])

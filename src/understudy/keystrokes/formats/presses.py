@@ -1,4 +1,4 @@
-"""Rows of a keystroke file to key presses: how the file is written is seen in all rows, then each learner's are read."""
+"""Rows of a keystroke file to key presses: all rows show how the file is written, then each learner's are read."""
 
 from __future__ import annotations
 
@@ -80,13 +80,14 @@ class FileFacts:
     holds: Sizes
 
     @classmethod
-    def of(cls, named: Named) -> FileFacts:
-        """Of some learners' rows."""
+    def of(cls, named: Named, unit: str | None) -> FileFacts:
+        """Of some learners' rows; `unit` is that of times, as declared."""
         frame = named.rows.frame
+        unit = unit or unit_in_name(named.rows.columns["time"])
         keys = frame["key"].cast(pl.String).drop_nulls().unique()
         holds = hold_numbers(frame["hold"]) if "hold" in frame.columns else np.zeros(0)
         return cls(
-            ClockFacts.of(frame["time"], named.learner, frame["line"]),
+            ClockFacts.of(frame["time"], named.learner, frame["line"], unit),
             bool(keys.str.contains(r"^\d{1,5}$").all()),
             bool(keys.str.contains(r"^\d{2,5}$").any()),
             Sizes.of(holds[~np.isnan(holds)], SHORTEST_USUAL_HOLD, LONGEST_USUAL_HOLD),
@@ -140,7 +141,7 @@ def settle_rows(rows: Rows, unit: str | None) -> tuple[list[Piece], tuple[Zones,
     """The presses of a file, in one piece if there are any; `unit` is that of times, as declared."""
     named = Named.of(rows)
     column = TimeColumn(rows.file, rows.place, rows.columns["time"])
-    settled = settle(named, Notation.of(FileFacts.of(named), column, unit))
+    settled = settle(named, Notation.of(FileFacts.of(named, unit), column, unit))
     return [] if settled.piece is None else [settled.piece], settled.zones
 
 

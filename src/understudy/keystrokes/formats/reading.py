@@ -264,7 +264,7 @@ def _open_large(path: Path, options: KeystrokeOptions) -> tuple[Stream, str] | N
 
 def _counts(left_out: Counter[str]) -> str:
     reasons = ", ".join(
-        f"{counted(number, 'row')}: {reason}" for reason, number in left_out.items() if number
+        f"{counted(number, 'row')}: {reason}" for reason, number in left_out.most_common() if number
     )
     return reasons or "there is no row"
 

@@ -52,7 +52,7 @@ class Piece:
     ) -> Piece:
         """Of linked presses; learners and keys are those of their codes."""
         events = presses.events
-        rows = {
+        rows: dict[str, Array | None] = {
             "key": events.key,
             "time": events.time,
             "follows": presses.follows,
@@ -120,7 +120,16 @@ def put_together(
                 (rows_of(piece, name), np.concatenate([[0], np.cumsum(piece.lengths)])) for piece in pieces
             )
             arrays[name] = gather(parts, begins, int(offsets[-1]), folder / f"{name}.npy")
-    record = Keystrokes(offsets=offsets, keys=keys, **arrays)
+    record = Keystrokes(
+        arrays["key"],
+        arrays["time"],
+        arrays["follows"],
+        offsets,
+        keys,
+        arrays["session"],
+        arrays["week"],
+        arrays.get("hold"),
+    )
     learners = pl.concat([piece.learners for piece in pieces]).gather(order)
     return record, learners, _resolution(pieces, record)
 
