@@ -6,7 +6,7 @@ the whole file; no mechanism takes them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,30 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
+class _Files(Mapping[str, Array]):
+    """Arrays in files of a folder, in memory only while they are used."""
+
+    folder: Path
+    names: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self.names:
+            raise KeyError(name)
+        rows: Array = np.load(self.folder / f"{name}.npy")
+        return rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, repr=False)
 class Piece:
     """The key presses of some learners; the names of learners and keys, and the lines on which these first stand."""
 
-    rows: dict[str, Array]
+    rows: Mapping[str, Array]
     """Entries per press: key, time, follows, session, and if the file has them week and hold."""
     lengths: Ints
     learners: pl.Series
@@ -75,9 +95,7 @@ class Piece:
         """The same, with its rows in files of a folder."""
         for name, rows in self.rows.items():
             np.save(folder / f"{name}.npy", rows)
-        return replace(
-            self, rows={name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in self.rows}
-        )
+        return replace(self, rows=_Files(folder, tuple(self.rows)))
 
 
 def put_together(
@@ -154,10 +172,14 @@ class _Weeks:
     def of(cls, pieces: Sequence[Piece], notes: list[str]) -> _Weeks:
         """Find it out from all pieces, with a note."""
         if "week" in pieces[0].rows:
-            weeks = [piece.rows["week"] for piece in pieces]
-            if n_without := sum(int((week < 0).sum()) for week in weeks):
+            n_without, least = 0, _LAST_WEEK
+            for piece in pieces:
+                week = piece.rows["week"]
+                n_without += int((week < 0).sum())
+                least = min(least, int(week.min(where=week >= 0, initial=_LAST_WEEK)))
+            if n_without:
                 notes.append(f"{counted(n_without, 'key')} without a week.")
-            return cls(least=min(int(week.min(where=week >= 0, initial=_LAST_WEEK)) for week in weeks))
+            return cls(least=least)
         if any(piece.apart for piece in pieces):
             notes.append("The file has no weeks.")
             return cls()
