@@ -46,9 +46,9 @@ def check_workbook_size(source: Source) -> None:
                 continue
             with archive.open(member) as file:
                 # All of it, since its checksum is compared at the end.
-                far = any([_FAR_CELL.search(piece) for piece in _pieces(file)])
+                found = [_FAR_CELL.search(piece) for piece in _pieces(file)]
             with archive.open(member) as file:
-                n_cells = _rectangle(file) if far else 0
+                n_cells = _rectangle(file) if any(found) else 0
             if n_cells > MOST_CELLS:
                 raise _too_large(source.name, f"{MOST_CELLS:,} cells on a sheet, most of them empty")
 
