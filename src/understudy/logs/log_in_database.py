@@ -30,11 +30,12 @@ from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import FALSE_WORDS, TRUE_WORDS
+from understudy.core.files.simulated import is_simulated
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.logs.action_names import read_names
+from understudy.logs.declared.course import read_course
 from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.reading import LogOptions, planned
 
@@ -204,6 +205,7 @@ def open_log_in_database(
         None if options.no_outcomes else np.empty(0, dtype=np.int8),
         np.zeros(len(learners) + 1, dtype=np.int64),
         tuple(actions),
+        simulated=found.file is not None and is_simulated(found.file),
         declared=True,
         chapters=None if chapters is None else np.array(chapters, dtype=np.int32),
         origin=origin,
@@ -311,7 +313,7 @@ def _vocabulary(
     told = tuple(natural_order(set(without.values())))
     log = Interactions(np.arange(len(told), dtype=np.int32), None, np.array([0, len(told)]), told)
     if options.actions_file is not None:
-        log = log.with_vocabulary(*read_names(options.actions_file))
+        log = log.with_course(read_course(options.actions_file))
     code = dict(zip(told, log.action.tolist(), strict=True))
     chapters = None if log.chapters is None else log.chapters.tolist()
     return log.actions, {name: code[without[name]] for name in names}, chapters
