@@ -134,7 +134,7 @@ def measured(log: Interactions, epsilon: float, method: str, rng: np.random.Gene
 
 
 def _about(declared: Declared) -> str:
-    return "outcome that rows may lack" if declared == OUTCOME else f"{declared.kind} of {declared.of}s"
+    return "outcome that rows may lack" if declared.is_outcome else f"{declared.kind} of {declared.of}s"
 
 
 def covered(rows: list[dict[str, str]]) -> str:

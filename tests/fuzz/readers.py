@@ -52,8 +52,9 @@ from understudy.keystrokes.formats.reading import read_keystrokes
 from understudy.keystrokes.group_statistics import read_digraphs
 from understudy.keystrokes.program_text.files import scrub
 from understudy.keystrokes.program_text.people import read_people
+from understudy.logs.declared.course import read_course
 from understudy.logs.generators.gru import Gru
-from understudy.logs.reading import read_log, read_names
+from understudy.logs.reading import read_log
 from understudy.sandbox.outcome import read_result
 
 
@@ -118,7 +119,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "log-all": lambda path: read_log(path, learner="learner", time="time", no_outcomes=True),
         "mark": lambda folder: is_simulated(folder / "log.csv"),
         "model": Gru.load,
-        "names": read_names,
+        "names": read_course,
         "own-points": lambda path: read_points(path, {f"item {n}": Points(3) for n in (1, 2, 3)}),
         "panel": read_panel,
         "panel-table": _panel_table,

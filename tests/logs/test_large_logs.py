@@ -9,27 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from understudy.core.events import partitions
-from understudy.core.files import streams
 from understudy.errors import DataError
 from understudy.logs.declared.columns import Declared, Kind
 from understudy.logs.declared.term import Term
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import LogOptions, read_log, read_planned_log
-
-
-@pytest.fixture
-def everything_is_large(monkeypatch, tmp_path):
-    """Files are read in blocks of a few rows, and in several partitions."""
-
-    def large():
-        for name, value in (("LARGE_ROWS", 0), ("LARGE_TEXT", 0), ("LARGE_PACKED", 0)):
-            monkeypatch.setattr(streams, name, value)
-        monkeypatch.setattr(streams, "BLOCK_ROWS", 50)
-        monkeypatch.setattr(streams, "BLOCK_BYTES", 700)
-        monkeypatch.setattr(partitions, "PARTITION_ROWS", 60)
-
-    return large
 
 
 def rows(seed: int = 1, n_rows: int = 400, n_learners: int = 30) -> pl.DataFrame:

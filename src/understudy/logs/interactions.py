@@ -16,12 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from understudy.core.events.event_table import CellOptions
 from understudy.core.extras import needs_extra
 from understudy.core.files.origin import Origin
+from understudy.core.files.words import counted
 from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFIX, natural_order
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 from understudy.logs.declared.cells import check_declared
 from understudy.logs.declared.columns import Column, Declared
+from understudy.logs.declared.course import Course
 from understudy.logs.declared.term import Term
 
 if TYPE_CHECKING:
@@ -291,6 +293,26 @@ class Interactions:
         return replace(
             self, action=code[self.action], actions=(*position, POOLED), declared=True, chapters=own
         )
+
+    def with_course(self, course: Course) -> Interactions:
+        """The log with what a custodian lists about its actions; those that are not listed become one."""
+        log = self.with_vocabulary(course.actions, course.chapters)
+        if course.with_outcome is None:
+            return log
+        # Of what is pooled it is not known.
+        at = (*course.with_outcome, POOLED)
+        columns, notes = [], []
+        for column in log.columns:
+            if column.declared.is_outcome:
+                declared = replace(column.declared, at=at)
+                elsewhere = ~declared.has_values(log.actions)[log.action]
+                if n_lost := int((~column.missing & elsewhere).sum()):
+                    rows = counted(n_lost, "row")
+                    notes.append(f"Outcomes at actions that have none, as declared: {rows}, left out.")
+                column = Column(declared, np.where(elsewhere, -1, column.cells))
+            columns.append(column)
+        origin = replace(log.origin, notes=(*log.origin.notes, *notes))
+        return replace(log, columns=tuple(columns), origin=origin)
 
     def select(self, learners: ArrayLike) -> Interactions:
         """The log of some learners, in the order given; the vocabulary stays."""

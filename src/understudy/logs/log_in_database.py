@@ -35,7 +35,7 @@ from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.logs.action_names import read_names
+from understudy.logs.declared.course import read_course
 from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.reading import LogOptions, planned
 
@@ -322,7 +322,7 @@ def _vocabulary(
     told = tuple(natural_order(set(without.values())))
     log = Interactions(np.arange(len(told), dtype=np.int32), None, np.array([0, len(told)]), told)
     if options.actions_file is not None:
-        log = log.with_vocabulary(*read_names(options.actions_file))
+        log = log.with_course(read_course(options.actions_file))
     code = dict(zip(told, log.action.tolist(), strict=True))
     chapters = None if log.chapters is None else log.chapters.tolist()
     return log.actions, {name: code[without[name]] for name in names}, chapters

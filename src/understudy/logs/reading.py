@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from understudy.core.engine.engine import ThisMachine, scratch_parent
-from understudy.core.engine.progress import each
+from understudy.core.engine.engine import scratch_parent
+from understudy.core.engine.progress import task
 from understudy.core.events.event_table import (
     EventTable,
     ReadOptions,
@@ -22,7 +22,7 @@ from understudy.core.events.event_table import (
 )
 from understudy.core.events.further_columns import further
 from understudy.core.events.learner_table import LearnerTable
-from understudy.core.events.pieces import EventPieces
+from understudy.core.events.pieces import EventPieces, lines_of_learners
 from understudy.core.events.reading import formats, read_events, read_events_in_pieces
 from understudy.core.files.addresses import DatabaseAddress, database_address
 from understudy.core.files.columns import Columns, named_columns
@@ -36,7 +36,6 @@ from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.logs.action_names import read_names
 from understudy.logs.assembly import StoredPiece, assemble
 from understudy.logs.declared.columns import OUTCOME, Declared
 from understudy.logs.declared.companions import (
@@ -46,6 +45,7 @@ from understudy.logs.declared.companions import (
     read_results,
     with_results,
 )
+from understudy.logs.declared.course import read_course
 from understudy.logs.declared.plan_file import PATHS, read_log_plan
 from understudy.logs.declared.term import Term, TermOptions
 from understudy.logs.frames import interactions_from_frame
@@ -107,7 +107,8 @@ class LogOptions(Columns, RowOptions, TermOptions):
     actions_file: Annotated[
         Path | None,
         "File with the public names of actions, one per line; others are pooled. Or a table (csv) with a column action "
-        "and chapter, position or both: then the order of the course is public too.",
+        "and chapter, position or both: then the order of the course is public too; or outcome (yes or no): then it is "
+        "public which of them have one.",
     ] = None
     learners: Annotated[
         Path | None,
@@ -186,7 +187,8 @@ def read_planned_log(
             pieces = read_events_in_pieces(path, wanted, options.format, scratch.folder)
             if pieces is not None:
                 return _in_pieces(path, pieces, options, in_log, scratch)
-    events, format = read_events(path, wanted, options.format)
+    with task("Reading"):
+        events, format = read_events(path, wanted, options.format)
     term = _included_term(options, events, format)
     if options.results is not None:
         own = named_columns(options.results_columns or {})
@@ -235,29 +237,16 @@ def _in_pieces(
 ) -> Interactions:
     """The log of a large table, some learners at a time; all of its rows are in files in the end."""
 
-    def read(number: int) -> tuple[EventTable, StoredPiece]:
-        events, first = pieces.piece(number)
+    def read(events: EventTable, wanted: ReadOptions) -> StoredPiece:
+        first = lines_of_learners(events)
+        events.settle(wanted)
         columns = [*_outcome_column(events), *declared]
         _require_columns(events, columns, None)
         log = _interactions(events, columns, _included_term(options, events, pieces.format), options)
         events.notes += log.origin.notes
-        stored = StoredPiece.write(log, events, first, scratch.folder())
-        events.forget_rows()
-        return events, stored
+        return StoredPiece.write(log, events, first, scratch.folder())
 
-    stored: list[StoredPiece] = []
-    whole: EventTable | None = None
-    # On this machine whatever the engine is: the rows are in files here.
-    for events, piece in each(
-        ThisMachine().each(read, range(len(pieces))), "Sorting by learner", len(pieces)
-    ):
-        stored.append(piece)
-        if whole is None:
-            whole = events
-        else:
-            whole.add_piece(events)
-    assert whole is not None
-    whole.notes = [*pieces.notes, *whole.notes]
+    whole, stored = pieces.collect(read)
     log = assemble(stored, scratch.folder())
     if not log.n_rows:
         raise no_row_left(whole.file)
@@ -280,7 +269,13 @@ def _is_simulated(path: Path | DatabaseAddress) -> bool:
 
 def _with_public_names(log: Interactions, options: LogOptions) -> Interactions:
     if options.actions_file is not None:
-        return log.with_vocabulary(*read_names(options.actions_file))
+        return log.with_course(read_course(options.actions_file))
+    if any(column.declared.is_outcome for column in log.columns):
+        note = (
+            "If it is public which actions have an outcome, say so in a table of actions (`actions_file`): outcomes "
+            "are closer then."
+        )
+        log = replace(log, origin=replace(log.origin, notes=(*log.origin.notes, note)))
     return log.declare() if options.public_actions else log
 
 

@@ -259,7 +259,7 @@ def read_events_in_pieces(
         refuse_gradebook(stream.names, stream.file)
         refuse_other_tables(stream.names, stream.file)
     note = f"Read as {found_format}, as asked." if format else f"Read as {found_format}: {why}."
-    return read_pieces(stream, found_format, note, _OF_TABLES[found_format], options, folder())
+    return read_pieces(stream, found_format, [note], _OF_TABLES[found_format], options, folder())
 
 
 def _large_table(path: Path | DatabaseAddress, format: str | None) -> tuple[Stream, str, str] | None:
@@ -269,7 +269,7 @@ def _large_table(path: Path | DatabaseAddress, format: str | None) -> tuple[Stre
         return (stream, found_format, why) if found_format in _IN_PIECES else None
     if format == DATABASE:
         return None
-    if path.is_dir() and any(looks_like(open_folder(path)) for looks_like, _ in _OF_FOLDERS.values()):
+    if is_data_set(path):
         return None
     if (parquet := open_parquet(path)) is not None:
         why = "the folder has Parquet files" if path.is_dir() else "it begins like a Parquet file"
@@ -281,6 +281,11 @@ def _large_table(path: Path | DatabaseAddress, format: str | None) -> tuple[Stre
     if found[0] not in _IN_PIECES or found[0] == "parquet":
         return None
     return (open_text(path, begin, "\t" if found[0] == "tsv" else None), *found)
+
+
+def is_data_set(path: Path) -> bool:
+    """Whether a folder is a data set that is known by the names of its files."""
+    return path.is_dir() and any(looks_like(open_folder(path)) for looks_like, _ in _OF_FOLDERS.values())
 
 
 def _without_header(source: Source, format: str | None) -> tuple[str, str, tuple[Guess, ...]]:

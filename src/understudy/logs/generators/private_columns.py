@@ -16,7 +16,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.logs.declared.columns import OUTCOME, Column, Declared
+from understudy.logs.declared.columns import Column, Declared
 from understudy.logs.generators.budget import LONG_STANDS_OUT, Noisy, Spending, choose_norm
 from understudy.logs.generators.private_sums import Total, clip_factors, clipped_counts, one_of
 from understudy.logs.interactions import IntArray, Interactions, counted_pairs
@@ -102,10 +102,10 @@ class ColumnModels:
 
 def column_shares(log: Interactions) -> dict[str, float]:
     """What columns take of the budget, where all else takes 1 together; by how many are declared of which kind."""
-    n = sum(column.declared != OUTCOME for column in log.columns)
+    n = sum(not column.declared.is_outcome for column in log.columns)
     each = min(COLUMN_SHARE, MOST_SHARE / max(n, 1))
     shares = {
-        statistic_of(column.declared, part): (OUTCOME_SHARE if column.declared == OUTCOME else each) * share
+        statistic_of(column.declared, part): (OUTCOME_SHARE if column.declared.is_outcome else each) * share
         for column in log.columns
         for part, share in (ROW_PARTS if column.declared.of == "row" else LEARNER_PARTS).items()
     }
@@ -169,6 +169,10 @@ def _norm(found: Noisy, n_cells: int, entries: float, n_learners: int, rho: floa
 
 def _fit_row_column(log: Interactions, column: Column, spending: Spending, n_learners: int) -> RowColumn:
     declared = column.declared
+    if declared.at is not None:
+        # What is public is not asked for.
+        keep = declared.has_values(log.actions)[log.action]
+        log, column = log.keep_rows(keep, all_learners=True), column.take(keep)
     coding = Coding(declared)
     code, n_codes = coding.codes(column), coding.n_codes
     n_outcomes = 1 if log.outcome is None else 2

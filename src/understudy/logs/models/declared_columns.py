@@ -396,7 +396,9 @@ class RowColumn:
     def draw(self, walks: Interactions, rng: np.random.Generator) -> Column:
         """Cells for synthetic rows."""
         group = even_draw(contexts(walks), self.shares, rng)
-        return self.coding.cells(even_draw(group, self.within, rng), rng)
+        codes = even_draw(group, self.within, rng)
+        codes[~self.coding.declared.has_values(walks.actions)[walks.action]] = self.coding.n_codes - 1
+        return self.coding.cells(codes, rng)
 
 
 @dataclass(frozen=True)

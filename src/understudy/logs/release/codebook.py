@@ -83,7 +83,7 @@ def _of_column(column: Column, synthetic: Interactions, keeps_rows: bool) -> tup
             if of_row
             else ", drawn by what the learner did and by other columns, apart from times"
         )
-    meaning += "."
+    meaning += "." if declared.at is None else ". Only some actions have one."
     if declared.coded:
         names = declared.names
         values = ", ".join(names if _occurs(column, len(names) - 1) or OTHER not in names else names[:-1])
