@@ -72,9 +72,11 @@ check: $(VENV)/.tools
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-# What became slower since the last accepted run (benchmarks/accepted.json); make bench ACCEPT=1 accepts this one.
+# What became slower since the last accepted run (benchmarks/accepted.json), and how we compare with others, whose
+# packages go into environments of their own; make bench ACCEPT=1 accepts this run, make bench ONLY="fits lea" is a part.
 bench: $(VENV)/.tools
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run $(if $(ACCEPT),--accept)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run \
+	  $(if $(ACCEPT),--accept) $(if $(ONLY),--only $(ONLY))
 
 # The site of the documentation, without the network; what is made from the code is rendered first.
 docs: $(VENV)/.tools

@@ -7,6 +7,7 @@ before counting begins. Without valgrind nothing is counted, and the kernels run
 from __future__ import annotations
 
 import ctypes
+import gc
 import mmap
 import sys
 from collections.abc import Callable
@@ -177,6 +178,8 @@ KERNELS: dict[str, Callable[[int], Kernel]] = {
 
 
 def main(words: list[str]) -> None:
+    # It would collect in the middle of some kernel or other.
+    gc.disable()
     callgrind = Callgrind()
     for word in words:
         name, _, factor = word.partition("=")

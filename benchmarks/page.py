@@ -90,8 +90,8 @@ def picture(ratios: list[Ratio]) -> Figure:
 
     values = [
         {
-            "name": [ratio.peer, ratio.task],
-            "key": f"{ratio.peer}, {ratio.task}",
+            # The label has two lines: the peer, and below it what it was asked for.
+            "name": f"{ratio.peer}|{ratio.task}",
             "times": ratio.times.median,
             "low": ratio.times.low,
             "high": ratio.times.high,
@@ -99,24 +99,21 @@ def picture(ratios: list[Ratio]) -> Figure:
         }
         for ratio in sorted(ratios, key=lambda ratio: -ratio.times.median)
     ]
-    order = [value["key"] for value in values]
-    # A label of two lines: the peer, and below it what it was asked for.
     lines = alt.Axis(
-        labelExpr="split(datum.label, ', ', 2)[0] ? [split(datum.label, ' | ')[0], split(datum.label, ' | ')[1]] : ''",
+        labelExpr="split(datum.label, '|')",
         ticks=False,
         domain=False,
-        labelLimit=330,
+        labelLimit=400,
         labelPadding=12,
         labelLineHeight=16,
     )
-    for value in values:
-        value["key"] = " | ".join(value["name"])
-    order = [value["key"] for value in values]
-    y = alt.Y("key:N", sort=order, title=None, axis=lines)
+    y = alt.Y("name:N", sort=[value["name"] for value in values], title=None, axis=lines)
+    powers = [10**power for power in range(6)]
 
     def x(column: str) -> Any:
+        axis = alt.Axis(values=powers, format="~s")
         scale = alt.Scale(type="log", nice=True)
-        return alt.X(f"{column}:Q", scale=scale, title="times as long as ours", axis=alt.Axis(format="~s"))
+        return alt.X(f"{column}:Q", scale=scale, title="times as long as ours", axis=axis)
 
     base = alt.Chart(data(values))
     layers = [

@@ -26,11 +26,12 @@ from benchmarks.results import Rate, Ratio
 from reproductions.head_to_head.environments import MOSTLYAI, OPENDP, SDV, Environment
 from reproductions.head_to_head.methods import PEERS, Method
 from reproductions.head_to_head.trials import run, run_method
-from understudy.core.attacks.subsequences import largest_common
+from understudy.core.attacks.subsequences import Sequences, largest_common
 from understudy.errors import MissingError
 from understudy.exams.estimators.joint import fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.simulate import Exam
+from understudy.logs.generators.baselines import Markov
 from understudy.logs.models.markov import AliasTables, TransitionCounts, draw_walks, sample_walks
 from understudy.logs.models.rasch import fit_rasch
 from understudy.logs.simulated.classroom import Classroom
@@ -44,25 +45,35 @@ MARGINAL = "marginal fit, 5,000 learners x 50 items"
 
 
 def matching(folder: Path) -> Iterator[Ratio]:
-    """The nearest of 100 sequences to each of 100 others, as the published attack looks for it."""
+    """The nearest synthetic sequence to each of 100 learners, as the published attack looks for it."""
     import pylcs
 
-    originals, fakes = long_sequences(assistments_like())
-    power = fakes.lengths**0.97
-    texts, fake_texts = (
-        ["".join(map(chr, each.codes[a:b] + 0x21)) for a, b in pairwise(each.offsets)]
-        for each in (originals, fakes)
-    )
+    log = assistments_like()
+    rng = np.random.default_rng(1)
+    half = rng.permutation(log.n_learners) < log.n_learners // 2
+    synthetic = Markov().fit(log.select(half), rng).sample(None, rng)
+    some = log.select(np.sort(rng.permutation(log.n_learners)[:100]))
+    tasks = {
+        "matching, 100 x 100 long sequences": long_sequences(log),
+        f"matching, 100 x {synthetic.n_learners:,} learners of a log": tuple(
+            Sequences(each.action, each.offsets, log.n_actions) for each in (some, synthetic)
+        ),
+    }
+    for task, (originals, fakes) in tasks.items():
+        power = np.maximum(fakes.lengths, 1) ** 0.97
+        texts, fake_texts = (
+            ["".join(map(chr, each.codes[a:b] + 0x21)) for a, b in pairwise(each.offsets)]
+            for each in (originals, fakes)
+        )
+        ours = partial(largest_common, originals, fakes, power)
+        theirs = partial(_nearest, pylcs.lcs_sequence_length, texts, fake_texts, power)
+        assert (theirs() == ours()[0]).all(), "the matchers disagree"
+        yield _side_by_side(task, _named("pylcs"), ours, theirs, goal=150)
 
-    def theirs() -> Any:
-        lengths = [[pylcs.lcs_sequence_length(own, fake) for fake in fake_texts] for own in texts]
-        return (np.array(lengths) / power).max(axis=1)
 
-    assert (theirs() == largest_common(originals, fakes, power)[0]).all(), "the matchers disagree"
-    task = f"subsequence matching, {len(originals)} x {len(fakes)} sequences"
-    yield _side_by_side(
-        task, _named("pylcs"), lambda: largest_common(originals, fakes, power), theirs, goal=150
-    )
+def _nearest(common: Callable[[str, str], int], texts: list[str], fakes: list[str], power: Any) -> Any:
+    lengths = [[common(own, fake) for fake in fakes] for own in texts]
+    return (np.array(lengths) / power).max(axis=1)
 
 
 def rasch(folder: Path) -> Iterator[Ratio]:
@@ -219,7 +230,7 @@ _AIM = next(method for method in PEERS["opendp"] if method.label == "opendp AIM,
 COMPARISONS: dict[str, Callable[[Path], Iterator[Ratio] | Iterator[Rate]]] = {
     "matching": matching,
     "rasch": rasch,
-    "fits": exams,
+    "exams": exams,
     "mirt": mirt,
     "memory": memory,
     "lea": walks,

@@ -7,8 +7,10 @@ import pytest
 from tests.databases.conftest import rows_of, simulated
 from tests.support.command import run
 from understudy.core.files.addresses import DatabaseAddress
+from understudy.core.files.databases import open_database
+from understudy.core.files.simulated import mark_path, mark_simulated
 from understudy.core.privacy.noise import seeded_noise
-from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.errors import DataError, MissingError, UnderstudyError, UsageError
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import WalkStatistics, bin_edges, first_rows
 from understudy.logs.generators.runs_dp import RunsDP
@@ -234,12 +236,34 @@ def test_the_command_charges_as_ever(school, tmp_path):
         assert again.returncode == 4
 
 
+@pytest.mark.parametrize("store", ["postgresql"], indirect=True)
+def test_a_server_that_goes_is_said(store):
+    store.fill(rows_of(simulated(10, 3)))
+    there = open_log_in_database(store.address("table=events"), public_actions=True)
+    store.run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'understudy' "
+        "AND datname = current_database()"
+    )
+    with pytest.raises(MissingError) as caught:
+        DatabaseStatistics(there).rows(3.0)
+    assert (caught.value.code, caught.value.exit_code) == ("database-gone", 5)
+
+
+@pytest.mark.parametrize("store", ["duckdb"], indirect=True)
+def test_a_file_that_is_marked_as_simulated_is(store):
+    store.fill(rows_of(simulated(10, 3)))
+    path = DatabaseAddress.parse(store.address("table=events")).file
+    mark_simulated(path)
+    assert read_log(store.address("table=events")).simulated
+    assert open_log_in_database(store.address("table=events"), public_actions=True).simulated
+    mark_path(path).unlink()
+    assert not open_log_in_database(store.address("table=events"), public_actions=True).simulated
+
+
 def test_nothing_of_it_stays_in_the_database(school):
     store, _ = school
     there = open_log_in_database(store.address("table=events"), public_actions=True)
     DatabaseStatistics(there).rows(3.0)
     del there
     found = DatabaseAddress.parse(store.address("table=events"))
-    from understudy.core.files.databases import open_database
-
     assert [name for _, name in open_database(found).tables()] == ["events"]

@@ -33,7 +33,7 @@ MOST_PROCESSOR_SECONDS = 30.0
 MOST_SECONDS = 300.0
 MOST_BYTES = 2 << 30
 # A child is replaced after so many inputs, so that what libraries keep does not add up to the limit of memory.
-_PER_CHILD = 20_000
+_PER_CHILD = 5_000
 _NO_MEMORY = 77
 
 
@@ -88,7 +88,7 @@ class _Child:
                 signal.setitimer(signal.ITIMER_PROF, MOST_PROCESSOR_SECONDS)
                 problem = tried.problem(self.folder / "input") or written()
                 signal.setitimer(signal.ITIMER_PROF, 0)
-                if "MemoryError" in problem:
+                if "MemoryError" in problem or "allocation_failed" in problem:
                     os._exit(_NO_MEMORY)
                 if problem:
                     send.send((number, tried.reader, problem))
@@ -120,7 +120,8 @@ def limited(stderr: Path) -> Iterator[Callable[[], str]]:
         text = os.pread(descriptor, 4000, 0).decode(errors="replace")
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
-        return f"written to the error stream:\n{text}"
+        # Of Python itself, about code that is read and not run.
+        return "" if "SyntaxWarning" in text else f"written to the error stream:\n{text}"
 
     yield written
 

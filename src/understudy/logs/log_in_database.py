@@ -30,6 +30,7 @@ from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import FALSE_WORDS, TRUE_WORDS
+from understudy.core.files.simulated import is_simulated
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.core.options import settled
@@ -204,6 +205,7 @@ def open_log_in_database(
         None if options.no_outcomes else np.empty(0, dtype=np.int8),
         np.zeros(len(learners) + 1, dtype=np.int64),
         tuple(actions),
+        simulated=found.file is not None and is_simulated(found.file),
         declared=True,
         chapters=None if chapters is None else np.array(chapters, dtype=np.int32),
         origin=origin,

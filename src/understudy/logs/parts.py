@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar, cast
 
 import numpy as np
 
-from understudy.core.engine.engine import current_engine, shared_scratch
+from understudy.core.engine import progress
+from understudy.core.engine.engine import Engine, current_engine, shared_scratch
 from understudy.core.files.shared_storage import read_array, scratch_at, write_array
 from understudy.logs.interactions import IntArray, Interactions
 
@@ -109,22 +111,34 @@ def sum_over(log: Interactions, function: Callable[[Interactions], Result]) -> R
     """The sum of a statistic over the parts of a log; a small log is one part."""
     if not in_parts(log):
         return function(log)
-    return current_engine().total(_on_part(function), parts_of(log))
+    engine, parts = current_engine(), parts_of(log)
+    with _progress(engine, parts) as step:
+        return engine.total(_on_part(function, step), parts)
 
 
 def list_over(log: Interactions, function: Callable[[Interactions], Result]) -> Sequence[Result]:
     """What a function gives for each part, in order."""
     if not in_parts(log):
         return [function(log)]
-    return list(current_engine().each(_on_part(function), parts_of(log)))
+    engine, parts = current_engine(), parts_of(log)
+    with _progress(engine, parts) as step:
+        return list(engine.each(_on_part(function, step), parts))
 
 
-def _on_part(function: Callable[[Interactions], Result]) -> Callable[[LogPart], Result]:
-    return functools.partial(_of_part, function)
+def _progress(engine: Engine, parts: Sequence[LogPart]) -> AbstractContextManager[progress.Task]:
+    # Workers elsewhere do not say what they have done.
+    return progress.task("Going through the log", len(parts) if engine.shares_memory else None)
 
 
-def _of_part(function: Callable[[Interactions], Result], part: LogPart) -> Result:
-    return function(part.log())
+def _on_part(function: Callable[[Interactions], Result], step: progress.Task) -> Callable[[LogPart], Result]:
+    return functools.partial(_of_part, function, step if current_engine().shares_memory else None)
+
+
+def _of_part(function: Callable[[Interactions], Result], step: progress.Task | None, part: LogPart) -> Result:
+    result = function(part.log())
+    if step is not None:
+        step.advance()
+    return result
 
 
 def _stored(log: Interactions) -> StoredWalks:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from understudy.core.engine.engine import scratch_parent
+from understudy.core.engine.progress import task
 from understudy.core.events.event_table import (
     EventTable,
     ReadOptions,
@@ -186,7 +187,8 @@ def read_planned_log(
             pieces = read_events_in_pieces(path, wanted, options.format, scratch.folder)
             if pieces is not None:
                 return _in_pieces(path, pieces, options, in_log, scratch)
-    events, format = read_events(path, wanted, options.format)
+    with task("Reading"):
+        events, format = read_events(path, wanted, options.format)
     term = _included_term(options, events, format)
     if options.results is not None:
         own = named_columns(options.results_columns or {})

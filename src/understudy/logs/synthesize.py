@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from understudy.core.engine import progress
 from understudy.core.files.writing import check_new, check_not_input, check_suffix, write_tables
 from understudy.core.names import SYNTHETIC_PREFIX
 from understudy.core.options import settled
@@ -166,9 +167,10 @@ def synthesize(
     ) as charge:
         learned = fitted(generator, log, rng, charge.noise)
         wishes = {} if where is None else {"where": where}
-        synthetic = learned.sample(options.n_learners, rng, **wishes)
-        if out is not None:
-            write_tables(synthetic_tables(synthetic, out), kind=generator.kind)
+        with progress.task("Sampling and writing"):
+            synthetic = learned.sample(options.n_learners, rng, **wishes)
+            if out is not None:
+                write_tables(synthetic_tables(synthetic, out), kind=generator.kind)
     return Synthesis(
         replace(synthetic, card=charge.card),
         generator,

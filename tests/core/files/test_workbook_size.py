@@ -61,6 +61,13 @@ def test_what_unpacks_to_gigabytes_is_refused(monkeypatch):
         check_workbook_size(Source("log.xlsx", workbook(ROWS)))
 
 
-def test_a_damaged_one_is_for_the_reader():
-    check_workbook_size(Source("log.xlsx", workbook(ROWS)[:-30]))
+def test_a_damaged_one_is_refused_and_an_older_one_is_for_the_reader():
+    """Its reader does not look at checksums, so that it would believe a damaged cell."""
+    content = bytearray(workbook(ROWS))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        sheet = archive.getinfo("xl/worksheets/sheet1.xml")
+    content[content.index(sheet.CRC.to_bytes(4, "little"))] ^= 1
+    for damaged in (bytes(content), workbook(ROWS)[:-30]):
+        with pytest.raises(DataError, match="damaged"):
+            check_workbook_size(Source("log.xlsx", damaged))
     check_workbook_size(Source("log.xls", b"\xd0\xcf\x11\xe0 an older one"))

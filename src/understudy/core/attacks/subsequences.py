@@ -146,16 +146,15 @@ def _postings(fakes: Sequences, n_codes: int) -> tuple[NDArray[Any], ...]:
     Whole rows are added up several at a time by one instruction; `row_of` is where a code has its row, or -1.
     """
     posting = np.argsort(fakes.bag_code, kind="stable")
+    code = fakes.bag_code[posting]
     # Narrow, since they are read once per original.
     fake, count = fakes.bag_owner[posting].astype(np.int32), fakes.bag_count[posting].astype(np.int32)
-    offsets = np.searchsorted(fakes.bag_code[posting], np.arange(n_codes + 1))
-    frequent = np.flatnonzero(np.diff(offsets) > COMMON_CODE * len(fakes))
-    row_of = np.full(n_codes, -1)
-    row_of[frequent] = np.arange(len(frequent))
-    rows = np.zeros((len(frequent), len(fakes)), dtype=np.int32)
-    for row, code in zip(rows, frequent, strict=True):
-        listed = slice(offsets[code], offsets[code + 1])
-        row[fake[listed]] = count[listed]
+    offsets = np.searchsorted(code, np.arange(n_codes + 1))
+    frequent = np.diff(offsets) > COMMON_CODE * len(fakes)
+    row_of = np.where(frequent, np.cumsum(frequent) - 1, -1)
+    rows = np.zeros((int(frequent.sum()), len(fakes)), dtype=np.int32)
+    listed = frequent[code]
+    rows[row_of[code[listed]], fake[listed]] = count[listed]
     return fake, count, offsets, row_of, rows
 
 
@@ -264,7 +263,7 @@ def _largest_common(  # type: ignore[no-untyped-def]
     slot = np.full(n_codes, -1)
     shared = np.zeros(n_fakes, dtype=np.int32)
     bound, left = np.zeros(n_fakes), np.empty(n_fakes, dtype=np.int64)
-    common = np.empty(np.max(np.diff(fake_offsets)) if n_fakes else 0, dtype=np.int64)
+    common = np.empty(np.max(np.diff(fake_offsets)) if n_fakes else 0, dtype=np.uint64)
     n_pairs, n_cells = 0, 0
     for i in range(len(offsets) - 1):
         first, last = offsets[i], offsets[i + 1]
@@ -277,10 +276,10 @@ def _largest_common(  # type: ignore[no-untyped-def]
             if slot[code] < 0:
                 slot[code] = n_slots
                 n_slots += 1
-        masks = np.zeros((n_slots, n_words), dtype=np.uint64)
+        masks = np.zeros(n_slots * n_words, dtype=np.uint64)
         for row in range(first, last):
             code, bit = codes[row], row - first
-            masks[slot[code], bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
+            masks[slot[code] * n_words + bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
             # Bag intersections with all fakes that have the code, once per code.
             n = count[code]
             if n > 0:
@@ -341,19 +340,20 @@ def _common_length(masks, slot, fake_codes, begin, end, state, common):  # type:
     `state` and `common` are scratch: a word per 64 codes of the original, and a number per code of the fake.
     """
     # Codes that the original has not are left out beforehand, without a branch that no processor could predict.
-    n_common = 0
+    # Places are unsigned: for others numba asks each time whether they count from the end.
+    n_words = np.uint64(len(state))
+    n_common = np.uint64(0)
     for row in range(begin, end):
         s = slot[fake_codes[row]]
-        common[n_common] = s
-        n_common += int(s >= 0)
-    n_words = len(state)
+        common[n_common] = np.uint64(s) * n_words
+        n_common += np.uint64(s >= 0)
     state[:] = ~np.uint64(0)
     for k in range(n_common):
-        s = common[k]
+        first = common[k]
         carry = np.uint64(0)
         for w in range(n_words):
             here = state[w]
-            match = here & masks[s, w]
+            match = here & masks[first + w]
             total = here + match
             carried = total + carry
             carry = np.uint64(total < here) | np.uint64(carried < total)

@@ -68,7 +68,8 @@ class FinishedCells:
 
     def all(self) -> list[Any]:
         """The results of all finished cells, those of earlier runs too, by the names of their files."""
-        return [_read(path, _REMOVE) for path in sorted(self._folder.glob("*.json"))]
+        files = (path for path in self._folder.glob("*.json") if not path.name.startswith("."))
+        return [_read(path, _REMOVE) for path in sorted(files)]
 
     def _path(self, label: str) -> Path:
         # Labels may hold whole commands: letters and digits name the file, a digest keeps others apart.

@@ -81,7 +81,7 @@ class EventPieces:
         return len(self._partitions)
 
     def collect(self, read: Callable[[EventTable, ReadOptions], Result]) -> tuple[EventTable, list[Result]]:
-        """What `read` makes of the events of each piece, which it has to settle; and what is known of all, but for rows."""
+        """What is known of all events, but for their rows, and what `read` makes of each piece; `read` settles it."""
 
         def read_piece(number: int) -> tuple[EventTable, Result]:
             events = self._reader(self._partitions.table(number), self._options)

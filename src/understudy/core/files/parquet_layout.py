@@ -124,8 +124,6 @@ class _Compact:
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
         """The next structure."""
-        if depth > _MOST_DEPTH:
-            raise LayoutError
         fields: dict[int, Any] = {}
         number = 0
         while (head := self._byte()) != _STOP:
@@ -135,6 +133,8 @@ class _Compact:
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
+        if depth > _MOST_DEPTH:
+            raise LayoutError
         if kind in _INTEGERS:
             return self._integer()
         if kind in (_TRUE, _FALSE, _BYTE):

@@ -11,9 +11,11 @@ import zipfile
 from collections.abc import Iterator
 from typing import IO
 
-from understudy.core.files.source import Source
+from understudy.core.files.source import Source, keeping_values_inside
 from understudy.errors import DataError
 
+DAMAGED = "{name}: the Excel workbook is damaged, protected, or no workbook."
+SAVE_AGAIN = "save it again as .xlsx without a password, or export it as csv."
 # Some gigabytes of cells; and of the text of a workbook, which is a fiftieth of that when it is packed.
 MOST_CELLS = 50_000_000
 MOST_UNPACKED = 4 << 30
@@ -29,8 +31,10 @@ _OVERLAP = 64
 
 
 def check_workbook_size(source: Source) -> None:
-    """Refuse a workbook with a sheet that would not fit into memory; one that is damaged is for its reader."""
-    try:
+    """Refuse a workbook with a sheet that would not fit into memory, or whose sheets cannot be looked at."""
+    if not source.data.startswith(b"PK"):
+        return  # of an older kind, whose sheets are small
+    with keeping_values_inside(DAMAGED.format(name=source.name), hint=SAVE_AGAIN):
         with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
             members = archive.infolist()
             if sum(member.file_size for member in members) > MOST_UNPACKED:
@@ -43,11 +47,6 @@ def check_workbook_size(source: Source) -> None:
                         n_cells = _rectangle(file) if far else 0
                     if n_cells > MOST_CELLS:
                         raise _too_large(source.name, f"{MOST_CELLS:,} cells on a sheet, most of them empty")
-    except DataError:
-        raise
-    # Whatever Python's own reader makes of a broken archive.
-    except Exception:
-        return
 
 
 def _too_large(name: str, what: str) -> DataError:

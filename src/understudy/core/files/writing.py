@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import glob
 import io
 import json
 import math
@@ -42,9 +43,10 @@ def write_json(path: Path, content: Any) -> None:
 def write_with(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then give it its name."""
     check_parent(path)
+    _remove_stale(path)
     with explaining_disk(path):
         handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=".", suffix="-unfinished" + "".join(path.suffixes)
+            dir=path.parent, prefix=_unfinished(path), suffix="".join(path.suffixes)
         )
         os.close(handle)
         _begun.append(path.absolute())
@@ -64,7 +66,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     check_new(path, folder=True)
     _remove_stale(path)
     with explaining_disk(path):
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-unfinished-{os.getpid()}-"))
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=_unfinished(path)))
         _begun.append(path.absolute())
         try:
             yield temporary
@@ -78,10 +80,18 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 def _remove_stale(path: Path) -> None:
     """Remove what runs that were killed left behind; it may hold rows of real learners."""
-    for old in path.parent.glob(f".{path.name}-unfinished-*-*"):
-        process = old.name.split("-unfinished-")[1].split("-")[0]
+    for old in path.parent.glob(f".{glob.escape(path.name[:100])}-unfinished-*-*"):
+        process = old.name.rpartition("-unfinished-")[2].split("-")[0]
         if process.isdigit() and not Path(f"/proc/{process}").exists() and Path("/proc/self").exists():
-            shutil.rmtree(old, ignore_errors=True)
+            if old.is_dir():
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                old.unlink(missing_ok=True)
+
+
+def _unfinished(path: Path) -> str:
+    """How the temporary name of a file or folder begins; a name of the usual length leaves room for it."""
+    return f".{path.name[:100]}-unfinished-{os.getpid()}-"
 
 
 # Files and folders that this process began to write, under a temporary name beside their own.

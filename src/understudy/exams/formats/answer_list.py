@@ -175,11 +175,10 @@ def _among_all(answered: Answers, learners: pl.DataFrame, items: tuple[str, ...]
     names, lines = learners["learner"], learners["line"].to_numpy()
     if (len(names), items) == (len(answered.learners), answered.items) and (lines == answered.lines).all():
         return answered
-    place = {name: column for column, name in enumerate(items)}
     matrix = np.full((len(names), len(items)), NOT_ANSWERED, dtype=np.int8)
     # Learners stand in the order in which they were first met, which leaving rows out may change.
     rows = answered.learners.to_frame().join(
         names.to_frame().with_row_index("row"), "learner", "left", maintain_order="left"
     )
-    matrix[np.ix_(rows["row"], [place[name] for name in answered.items])] = answered.correct
+    answered.write_to(matrix, rows["row"].cast(pl.Int64).to_numpy(), items)
     return replace(answered, correct=matrix, learners=names, items=items, lines=lines)

@@ -38,6 +38,12 @@ class Answers:
         np.save(path, self.correct)
         return replace(self, correct=np.load(path, mmap_mode="r"))
 
+    def write_to(self, matrix: NDArray[np.int8], rows: NDArray[np.int64], items: Sequence[str]) -> None:
+        """Put the answers into rows of a matrix of more learners and `items`."""
+        place = {name: column for column, name in enumerate(items)}
+        columns = np.array([place[name] for name in self.items], dtype=np.int64)
+        matrix[np.ix_(rows, columns)] = self.correct
+
 
 def collect_answers(
     pieces: EventPieces, read: Callable[[EventTable, ReadOptions], Answers], folder: Callable[[], Path]
@@ -61,11 +67,10 @@ def _put_together(parts: Sequence[Answers], file: str) -> Answers:
     order = np.argsort(lines, kind="stable")
     rows = np.empty(len(order), dtype=np.int64)
     rows[order] = np.arange(len(order))
-    place = {name: column for column, name in enumerate(items)}
     matrix = np.full((len(lines), len(items)), NOT_ANSWERED, dtype=np.int8)
     ends = np.cumsum([len(part.lines) for part in parts])
     for part, own in zip(parts, np.split(rows, ends[:-1]), strict=True):
-        matrix[np.ix_(own, [place[name] for name in part.items])] = part.correct
+        part.write_to(matrix, own, items)
     learners = pl.concat([part.learners for part in parts])[order]
     return Answers(matrix, learners, items, lines[order], sum(part.n_rows for part in parts))
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from understudy.core.attacks.intervals import wilson_interval
+from understudy.core.engine import progress
 from understudy.core.engine.engine import ThisMachine
 from understudy.logs.interactions import IntArray, Interactions, pair_codes
 from understudy.logs.parts import ranges_of
@@ -54,9 +55,9 @@ def uniqueness(log: Interactions, rng: np.random.Generator) -> list[Uniqueness]:
     some = log.select(targets)
     rows = drawn_rows(some, rng)
     results = []
-    for kind, known in _KINDS.items():
-        if not _has(log, kind):
-            continue
+    kinds = [kind for kind in _KINDS if _has(log, kind)]
+    for kind in progress.each(kinds, "Looking for points that single a learner out"):
+        known = _KINDS[kind]
         alone = holders(log, known, known(some)[rows]) == 1
         for k in range(1, MOST_POINTS + 1):
             found = int(alone[:, k - 1].sum())

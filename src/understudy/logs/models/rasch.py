@@ -79,7 +79,7 @@ def fit_rasch(log: Interactions | PairCounts, *, tolerance: float = 1e-6, max_it
         if largest <= tolerance:
             break
         # Inexact Newton: solve the system the more exactly, the closer the optimum.
-        accuracy = min(0.05, largest / (1.0 + largest)) * 1e-2
+        accuracy = min(0.05, largest / (1.0 + largest)) * 0.1
         step_ability, step_common = _newton_step(
             pairs.offsets, pairs.action, weight, gradient_ability, gradient_common, accuracy
         )
