@@ -131,24 +131,22 @@ def _panel(points: list[dict[str, Any]], column: str, title: str, *, last: bool)
 
 
 def places(values: list[dict[str, Any]], domain: list[float]) -> list[dict[str, Any]]:
-    """Where names stand: at the right of their points, those of the many points on the left in one column.
+    """Where names stand: in two columns, one for the many points on the left and one for those further right.
 
-    `at` is the place across and `level` the height, as an error; in the column no name stands on another.
+    `at` is the place across and `level` the height, as an error; in a column no name stands on another.
     """
     pixels = HEIGHT / log(domain[1] / domain[0])
-    crowd = sorted(
-        (value for value in values if value["auc"] < NAMES_AT - 0.01), key=lambda value: value["error"]
-    )
-    levels = apart([log(value["error"] / domain[0]) * pixels for value in crowd])
-    named = [
-        {**value, "at": NAMES_AT, "level": domain[0] * exp(level / pixels)}
-        for value, level in zip(crowd, levels, strict=True)
-    ]
-    return named + [
-        {**value, "at": value["auc"] + 0.01, "level": value["error"]}
-        for value in values
-        if value not in crowd
-    ]
+    left = [value for value in values if value["auc"] < NAMES_AT - 0.01]
+    right = [value for value in values if value not in left]
+    named = []
+    for points, at in ((left, NAMES_AT), (right, max((value["auc"] for value in right), default=0.0) + 0.01)):
+        rising = sorted(points, key=lambda value: value["error"])
+        levels = apart([log(value["error"] / domain[0]) * pixels for value in rising])
+        named += [
+            {**value, "at": at, "level": domain[0] * exp(level / pixels)}
+            for value, level in zip(rising, levels, strict=True)
+        ]
+    return named
 
 
 def apart(heights: list[float]) -> list[float]:

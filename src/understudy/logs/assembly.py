@@ -8,19 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numba import njit
-from numpy.typing import NDArray
 
 from understudy.core.events.event_table import EventTable
+from understudy.core.events.gathering import Array, gather
 from understudy.core.names import natural_order
 from understudy.logs.declared.columns import Column, Declared
 from understudy.logs.interactions import IntArray, Interactions, offsets_of
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,7 +85,7 @@ def assemble(pieces: Sequence[StoredPiece], folder: Path) -> Interactions:
     for name in pieces[0].arrays:
         # Rows of one kind at a time, and of one piece: no more is in memory.
         parts = ((rows_of(piece, name), offsets_of(piece.lengths)) for piece in pieces)
-        arrays[name] = _stored(parts, begins, int(offsets[-1]), folder / f"{name}.npy")
+        arrays[name] = gather(parts, begins, int(offsets[-1]), folder / f"{name}.npy")
     group = None
     if logs[0].group is not None:
         group = np.concatenate([_codes(log.groups, groups)[log.group] for log in logs])[order]
@@ -112,20 +108,6 @@ def assemble(pieces: Sequence[StoredPiece], folder: Path) -> Interactions:
     )
 
 
-def _stored(parts: Iterator[tuple[Array, IntArray]], begins: IntArray, n_rows: int, path: Path) -> Array:
-    """An array of the whole log, in a file: of each part its rows and where those of its learners begin."""
-    whole: Array | None = None
-    for rows, offsets in parts:
-        if whole is None:
-            whole = np.lib.format.open_memmap(path, mode="w+", dtype=rows.dtype, shape=(n_rows,))
-        # Compiled code knows no times.
-        plain = np.dtype(np.int64) if rows.dtype.kind == "M" else rows.dtype
-        own, begins = np.split(begins, [len(offsets) - 1])
-        _put(rows.view(plain), offsets, own, whole.view(plain))
-    assert whole is not None
-    return whole
-
-
 def _learner_columns(logs: Sequence[Interactions], order: IntArray) -> Iterator[Column]:
     for of_pieces in zip(*(log.learner_columns for log in logs), strict=True):
         declared = _common([column.declared for column in of_pieces])
@@ -145,12 +127,3 @@ def _codes(names: Sequence[str], known: Sequence[str]) -> IntArray:
     """The code of each name among those that are known."""
     position = {name: code for code, name in enumerate(known)}
     return np.array([position[name] for name in names], dtype=np.int32)
-
-
-@njit(cache=True, nogil=True)
-def _put(rows, offsets, begins, target):  # type: ignore[no-untyped-def]
-    """Copy the rows of each learner to where they belong."""
-    for i in range(len(begins)):
-        begin = begins[i]
-        for k in range(offsets[i], offsets[i + 1]):
-            target[begin + k - offsets[i]] = rows[k]

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from understudy.core.engine.engine import ThisMachine, scratch_parent
-from understudy.core.engine.progress import each
+from understudy.core.engine.engine import scratch_parent
+from understudy.core.engine.progress import task
 from understudy.core.events.event_table import (
     EventTable,
     ReadOptions,
@@ -22,10 +22,12 @@ from understudy.core.events.event_table import (
 )
 from understudy.core.events.further_columns import further
 from understudy.core.events.learner_table import LearnerTable
-from understudy.core.events.pieces import EventPieces
+from understudy.core.events.pieces import EventPieces, lines_of_learners
 from understudy.core.events.reading import formats, read_events, read_events_in_pieces
+from understudy.core.files.addresses import DatabaseAddress, database_address
 from understudy.core.files.columns import Columns, named_columns
 from understudy.core.files.notes import Count, CountingNote
+from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.scratch import Scratch
 from understudy.core.files.simulated import is_simulated
@@ -34,9 +36,8 @@ from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.logs.action_names import read_names
 from understudy.logs.assembly import StoredPiece, assemble
-from understudy.logs.declared.columns import Declared, Kind
+from understudy.logs.declared.columns import OUTCOME, Declared
 from understudy.logs.declared.companions import (
     learner_columns,
     note_learners,
@@ -44,6 +45,7 @@ from understudy.logs.declared.companions import (
     read_results,
     with_results,
 )
+from understudy.logs.declared.course import read_course
 from understudy.logs.declared.plan_file import PATHS, read_log_plan
 from understudy.logs.declared.term import Term, TermOptions
 from understudy.logs.frames import interactions_from_frame
@@ -105,7 +107,8 @@ class LogOptions(Columns, RowOptions, TermOptions):
     actions_file: Annotated[
         Path | None,
         "File with the public names of actions, one per line; others are pooled. Or a table (csv) with a column action "
-        "and chapter, position or both: then the order of the course is public too.",
+        "and chapter, position or both: then the order of the course is public too; or outcome (yes or no): then it is "
+        "public which of them have one.",
     ] = None
     learners: Annotated[
         Path | None,
@@ -147,7 +150,8 @@ def read_log(
             hint="make a log of a data frame with Interactions.from_frame.",
             code="not-a-path",
         )
-    return read_planned_log(Path(path), *planned(settled(options, settings)))
+    found = database_address(path) or Path(path)
+    return read_planned_log(found, *planned(settled(options, settings)))
 
 
 def planned(options: LogOptions) -> tuple[LogOptions, tuple[Declared, ...]]:
@@ -168,7 +172,9 @@ def planned(options: LogOptions) -> tuple[LogOptions, tuple[Declared, ...]]:
     return filled, plan.columns
 
 
-def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declared]) -> Interactions:
+def read_planned_log(
+    path: Path | DatabaseAddress, options: LogOptions, declared: Sequence[Declared]
+) -> Interactions:
     """See `read_log`; the plan was read before."""
     table = None
     if options.learners is not None:
@@ -177,12 +183,13 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     in_log = [column for column in declared if column not in in_table]
     wanted = _read_options(options, in_log)
     if options.learners is None and options.results is None:
-        with Scratch(scratch_parent()) as scratch:
+        with Scratch(scratch_parent()) as scratch, scratch.filling():
             pieces = read_events_in_pieces(path, wanted, options.format, scratch.folder)
             if pieces is not None:
                 return _in_pieces(path, pieces, options, in_log, scratch)
-    events, format = read_events(path, wanted, options.format)
-    term = _told_term(options, events, format)
+    with task("Reading"):
+        events, format = read_events(path, wanted, options.format)
+    term = _included_term(options, events, format)
     if options.results is not None:
         own = named_columns(options.results_columns or {})
         with_results(events, read_results(options.results, wanted, events, own), included=term is not None)
@@ -215,59 +222,67 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     log = replace(
         log,
         columns=tuple(by_name[column.name] for column in declared),
-        origin=replace(events.origin(path, format, log.actions), beside=beside),
-        simulated=all(map(is_simulated, (path, *beside))),
+        origin=replace(_origin(path, events, format, log.actions), beside=beside),
+        simulated=_is_simulated(path) and all(map(is_simulated, beside)),
     )
     return _with_public_names(log, options)
 
 
 def _in_pieces(
-    path: Path, pieces: EventPieces, options: LogOptions, declared: Sequence[Declared], scratch: Scratch
+    path: Path | DatabaseAddress,
+    pieces: EventPieces,
+    options: LogOptions,
+    declared: Sequence[Declared],
+    scratch: Scratch,
 ) -> Interactions:
     """The log of a large table, some learners at a time; all of its rows are in files in the end."""
 
-    def read(number: int) -> tuple[EventTable, StoredPiece]:
-        events, first = pieces.piece(number)
+    def read(events: EventTable, wanted: ReadOptions) -> StoredPiece:
+        first = lines_of_learners(events)
+        events.settle(wanted)
         columns = [*_outcome_column(events), *declared]
         _require_columns(events, columns, None)
-        log = _interactions(events, columns, _told_term(options, events, pieces.format), options)
+        log = _interactions(events, columns, _included_term(options, events, pieces.format), options)
         events.notes += log.origin.notes
-        stored = StoredPiece.write(log, events, first, scratch.folder())
-        events.frame = events.frame.clear()
-        return events, stored
+        return StoredPiece.write(log, events, first, scratch.folder())
 
-    stored: list[StoredPiece] = []
-    whole: EventTable | None = None
-    # On this machine whatever the engine is: the rows are in files here.
-    for events, piece in each(
-        ThisMachine().each(read, range(len(pieces))), "Sorting by learner", len(pieces)
-    ):
-        stored.append(piece)
-        if whole is None:
-            whole = events
-        else:
-            whole.add_piece(events)
-    assert whole is not None
-    whole.notes = [*pieces.notes, *whole.notes]
+    whole, stored = pieces.collect(read)
     log = assemble(stored, scratch.folder())
     if not log.n_rows:
         raise no_row_left(whole.file)
     if not options.single_rows:
         refuse_single_rows(whole, log.n_rows, int((log.lengths > 0).sum()))
-    origin = whole.origin(path, pieces.format, log.actions)
-    return _with_public_names(replace(log, origin=origin, simulated=is_simulated(path)), options)
+    log = replace(log, origin=_origin(path, whole, pieces.format, log.actions), simulated=_is_simulated(path))
+    return _with_public_names(log, options)
+
+
+def _origin(path: Path | DatabaseAddress, events: EventTable, format: str, names: tuple[str, ...]) -> Origin:
+    if isinstance(path, DatabaseAddress):
+        return replace(events.origin(path.file, format, names), database=path.name)
+    return events.origin(path, format, names)
+
+
+def _is_simulated(path: Path | DatabaseAddress) -> bool:
+    file = path.file if isinstance(path, DatabaseAddress) else path
+    return file is not None and is_simulated(file)
 
 
 def _with_public_names(log: Interactions, options: LogOptions) -> Interactions:
     if options.actions_file is not None:
-        return log.with_vocabulary(*read_names(options.actions_file))
+        return log.with_course(read_course(options.actions_file))
+    if any(column.declared.is_outcome for column in log.columns):
+        note = (
+            "If it is public which actions have an outcome, say so in a table of actions (`actions_file`): outcomes "
+            "are closer then."
+        )
+        log = replace(log, origin=replace(log.origin, notes=(*log.origin.notes, note)))
     return log.declare() if options.public_actions else log
 
 
 def _outcome_column(events: EventTable) -> list[Declared]:
     """The outcome as a column of rows, where it may be empty."""
     empty = further("outcome") in events.frame.columns
-    return [Declared("outcome", Kind.flag, "row")] if empty else []
+    return [OUTCOME] if empty else []
 
 
 def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOptions:
@@ -323,7 +338,7 @@ def _rows(options: LogOptions) -> RowOptions:
     return rows if first is None or rows.first_day is not None else replace(rows, first_day=str(first))
 
 
-def _told_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
+def _included_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
     """The term of a log whose times are included: a column was named for them, or a term declared."""
     if options.time_for_order:
         if options.declares_term:

@@ -8,7 +8,7 @@ import pytest
 
 from reproductions.head_to_head import environments, measure, page
 from reproductions.head_to_head.environments import Environment
-from reproductions.head_to_head.figures import HEIGHT, LINE, apart, measured
+from reproductions.head_to_head.figures import HEIGHT, LINE, apart, measured, places
 from reproductions.head_to_head.methods import NOTHING, PEERS, Method, sources_of
 from reproductions.head_to_head.trials import run, try_method
 from reproductions.pages import rows_of, write_rows
@@ -177,6 +177,14 @@ def test_the_page_says_what_is_missing(monkeypatch, tmp_path):
     )
     # Ranges of 0.03 and 0, of the one method with two halves.
     assert page.halves_differ() == "by 0.015 on the classroom"
+
+
+def test_points_on_both_sides_have_their_names_in_a_column_apart():
+    points = [{"name": str(auc), "auc": auc, "error": 0.1} for auc in (0.51, 0.52, 0.7, 0.71)]
+    named = places(points, [0.05, 1.0])
+    assert [name["at"] for name in named] == [0.58, 0.58, 0.72, 0.72]
+    pixels = [HEIGHT * np.log(name["level"] / 0.05) / np.log(20) for name in named]
+    assert np.diff(pixels)[::2] == pytest.approx(LINE)
 
 
 def test_names_in_the_picture_stand_apart_and_within_it():

@@ -81,6 +81,24 @@ def _scheduler_gone() -> MissingError:
 
 
 @contextmanager
+def _silence() -> Iterator[None]:
+    """Lost connections are reported in one sentence by us, not in pages by a library."""
+    known = [
+        name
+        for name in logging.root.manager.loggerDict
+        if name.partition(".")[0] in ("distributed", "tornado")
+    ]
+    before = {name: logging.getLogger(name).level for name in known}
+    for name in known:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
+
+
+@contextmanager
 def on_cluster(where: str) -> Iterator[Cluster]:
     """A cluster: a number of workers on this machine, which end with the block, or the address of a scheduler."""
     with needs_extra("cluster", "a cluster"):
@@ -96,10 +114,7 @@ def on_cluster(where: str) -> Iterator[Cluster]:
     if where == "0":
         where = str(n_cores())
     library: Any = distributed
-    # Lost connections are said in one sentence by us, not in pages by a library; nothing is sent anywhere else.
-    with dask.config.set(
-        {"distributed.logging.distributed": "critical", "distributed.comm.timeouts.connect": "10s"}
-    ):
+    with _silence(), dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
         if where.isdigit():
             workers = library.LocalCluster(
                 n_workers=int(where),

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeVar
 
 from understudy.core.engine.tasks import n_cores
+from understudy.core.files.shared_storage import is_url
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -87,7 +88,7 @@ class EngineOptions:
     scratch: Annotated[
         str | None,
         "Folder for temporary files of a large log, which are removed in the end; on a cluster one that all workers "
-        "see. By default the system's.",
+        "see, or a URL such as s3://bucket/folder (extras s3, gcs). By default the system's.",
     ] = None
 
 
@@ -101,7 +102,13 @@ def current_engine() -> Engine:
 
 
 def scratch_parent() -> str | None:
-    """Where temporary files go, if that was said."""
+    """Where temporary files of this machine go, if that was said: storage at a URL is for workers."""
+    place = _scratch.get()
+    return None if is_url(place) else place
+
+
+def shared_scratch() -> str | None:
+    """Where temporary files go that workers read, if that was said: a folder or a URL."""
     return _scratch.get()
 
 

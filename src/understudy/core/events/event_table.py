@@ -480,6 +480,13 @@ class EventTable:
 
         settle_times(self, options)
 
+    def forget_rows(self) -> None:
+        """Keep what is known about the learners, and let go of their rows."""
+        self.frame = self.frame.clear()
+        self.learners, self.withdrawn = _copied(self.learners), _copied(self.withdrawn)
+        self._everyone = self._everyone.with_columns(map(_copied, self._everyone.iter_columns()))
+        self.people = [replace(people, values=_copied(people.values.unique())) for people in self.people]
+
     def add_piece(self, other: EventTable) -> None:
         """Take in what is known about other learners of the same file, but for their rows."""
         self.notes = add_up([*self.notes, *other.notes])
@@ -496,7 +503,7 @@ class EventTable:
         self.n_withdrawn += other.n_withdrawn
         self.yearless |= other.yearless
 
-    def origin(self, path: Path, format: str, names: tuple[str, ...]) -> Origin:
+    def origin(self, path: Path | None, format: str, names: tuple[str, ...]) -> Origin:
         """Where the events came from; `names` are the actions or items, in which people are searched for."""
         mentioned = identifiers_in_actions(
             self.columns["action"], pl.Series(names, dtype=pl.String), self.learners, self.people
@@ -518,6 +525,11 @@ class EventTable:
             yearless=self.yearless,
             guesses=self.guesses,
         )
+
+
+def _copied(names: pl.Series) -> pl.Series:
+    """The same names; few of many rows hold the memory of all of them."""
+    return pl.Series(names.name, names.to_list(), names.dtype)
 
 
 def no_row_left(file: str) -> DataError:

@@ -18,6 +18,7 @@ from understudy.core.files.source import Guess
 from understudy.core.files.streams import Stream
 from understudy.core.files.tables import as_text
 from understudy.core.files.times import zones_in
+from understudy.errors import DataError
 
 # Rows of a partition, as planned; and how many partitions are written at once.
 PARTITION_ROWS = 1 << 20
@@ -70,9 +71,11 @@ class Partitions:
 
     stream: Stream
     learners: pl.Series
-    """The names of all learners, each once."""
+    """The names of all learners, each once, if they were asked for."""
     zones: frozenset[str | None]
     """Time zones that the texts of the time column state."""
+    distinct: Mapping[int, pl.Series]
+    """The texts in some columns, by their positions, each once."""
     _sample: pl.DataFrame
     _files: Sequence[_StoredBlocks]
 
@@ -92,27 +95,41 @@ class Partitions:
 
 
 def partition(
-    stream: Stream, sample: pl.DataFrame, positions: Sequence[int], roles: Mapping[str, int], folder: Path
+    stream: Stream,
+    sample: pl.DataFrame,
+    positions: Sequence[int],
+    roles: Mapping[str, int],
+    folder: Path,
+    *,
+    everyone: bool,
+    distinct: Sequence[int] = (),
 ) -> Partitions:
     """Write the columns at these positions to a folder; `roles` are the positions of the learner and of the time.
 
+    With `everyone` the names of all learners are kept, and so are all texts in the columns at `distinct` positions.
     Names that may mean the same learner, but for capitals and leading zeros, come into one partition.
     """
     n_parts = min(MOST_PARTITIONS, 1 + stream.n_rows // PARTITION_ROWS)
     files = [_StoredBlocks(folder / f"{number}.arrows") for number in range(n_parts)]
-    learners: list[pl.Series] = []
+    learners = pl.Series([], dtype=pl.String)
     zones: frozenset[str | None] = frozenset()
+    texts = {at: pl.Series([], dtype=pl.String) for at in distinct}
     with task("Reading", stream.n_rows) as step:
         for block in stream.blocks(positions):
             names = as_text(block[str(roles["learner"])], stream.file).cast(pl.String).str.strip_chars()
-            learners.append(names.unique())
+            if everyone:
+                learners = pl.concat([learners, names.unique()]).unique()
             if "time" in roles:
                 zones |= zones_in(block[str(roles["time"])])
+            for at in distinct:
+                found = as_text(block[str(at)], stream.file).cast(pl.String)
+                texts[at] = pl.concat([texts[at], found.unique()]).unique()
             number = (folded_names(names).hash() % n_parts).alias("part")
             parts = block.with_columns(number).partition_by("part", as_dict=True, include_key=False)
             for (part,), rows in parts.items():
                 files[part].append(rows)
             step.advance(block.height)
-    return Partitions(
-        stream, pl.concat(learners).unique(), zones, sample, [file for file in files if file.sizes]
-    )
+    files = [file for file in files if file.sizes]
+    if not files:
+        raise DataError(f"{stream.file}: the log is empty: there is no row.", hint="check the export.")
+    return Partitions(stream, learners, zones, texts, sample, files)

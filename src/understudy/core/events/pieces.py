@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
+from understudy.core.engine.engine import ThisMachine
+from understudy.core.engine.progress import each
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.partitions import Partitions, partition
+from understudy.core.files.database_streams import DatabaseStream
 from understudy.core.files.source import Guess
 from understudy.core.files.streams import Stream
 from understudy.core.files.tables import Table
 
 Reader = Callable[[Table, ReadOptions], EventTable]
+Result = TypeVar("Result")
 
 
 @dataclass(repr=False)
@@ -75,26 +80,56 @@ class EventPieces:
     def __len__(self) -> int:
         return len(self._partitions)
 
-    def piece(self, number: int) -> tuple[EventTable, pl.DataFrame]:
-        """The checked events of some learners; and on which line each of these first appears, checked or not."""
-        events = self._reader(self._partitions.table(number), self._options)
-        events.partial, events.zones = True, self._partitions.zones
-        first = events.frame.drop_nulls("learner").group_by("learner").agg(pl.col("line").min())
-        events.settle(self._options)
-        events.people = [replace(people, values=people.values.unique()) for people in events.people]
-        return events, first
+    def collect(self, read: Callable[[EventTable, ReadOptions], Result]) -> tuple[EventTable, list[Result]]:
+        """What is known of all events, but for their rows, and what `read` makes of each piece; `read` settles it."""
+
+        def read_piece(number: int) -> tuple[EventTable, Result]:
+            events = self._reader(self._partitions.table(number), self._options)
+            events.partial, events.zones = True, self._partitions.zones
+            result = read(events, self._options)
+            events.forget_rows()
+            return events, result
+
+        results: list[Result] = []
+        whole: EventTable | None = None
+        # On this machine whatever the engine is: the rows are in files here.
+        read_pieces = ThisMachine().each(read_piece, range(len(self)))
+        for events, result in each(read_pieces, "Sorting by learner", len(self)):
+            results.append(result)
+            if whole is None:
+                whole = events
+            else:
+                whole.add_piece(events)
+        assert whole is not None
+        whole.notes = [*self.notes, *whole.notes]
+        return whole, results
 
 
 def read_pieces(
-    stream: Stream, format: str, note: str, reader: Reader, options: ReadOptions, folder: Path
+    stream: Stream, format: str, notes: Sequence[str], reader: Reader, options: ReadOptions, folder: Path
 ) -> EventPieces:
     """Partition a table by learner in a folder; which columns are needed is seen when its first rows are read."""
     head = stream.head()
     watched = _Watched(head)
     probe = replace(options, withdrawn=None)
     events = reader(watched, probe)
-    partitions = partition(stream, head.sample(), sorted(watched.positions), watched.roles, folder)
+    if isinstance(stream, DatabaseStream):
+        stream.require_order(has_times="time" in watched.roles)
+    partitions = partition(
+        stream,
+        head.sample(),
+        sorted(watched.positions),
+        watched.roles,
+        folder,
+        everyone=options.withdrawn is not None,
+    )
     if options.withdrawn is not None:
         settled = options.withdrawn.settled(partitions.learners, events.columns["learner"])
         options = replace(options, withdrawn=settled)
-    return EventPieces(format, (note, *stream.notes), reader, options, partitions)
+    return EventPieces(format, (*notes, *stream.notes), reader, options, partitions)
+
+
+def lines_of_learners(events: EventTable) -> pl.DataFrame:
+    """The learners in the order in which they are first met, each with their first line."""
+    named = events.frame.select("learner", "line").drop_nulls("learner")
+    return named.group_by("learner", maintain_order=True).agg(pl.col("line").min())

@@ -6,7 +6,11 @@ import os
 import shutil
 import socket
 import tempfile
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from understudy.core.files.faults import explaining_disk
+from understudy.errors import UsageError
 
 _PREFIX = "understudy-scratch"
 
@@ -25,12 +29,19 @@ class Scratch:
     def path(self) -> Path:
         """The folder."""
         if self._folder is None:
+            if not Path(self._parent).is_dir():
+                raise UsageError(
+                    f"temporary files were to go to {self._parent}, which is no folder.",
+                    hint="name a folder that is there.",
+                    settings=("scratch",),
+                )
             host = socket.gethostname()
             _remove_stale(Path(self._parent), host)
             prefix = f"{_PREFIX}-{host}-{os.getpid()}-"
-            self._folder = tempfile.TemporaryDirectory(
-                prefix=prefix, dir=self._parent, ignore_cleanup_errors=True
-            )
+            with explaining_disk(Path(self._parent) / prefix, settings=("scratch",)):
+                self._folder = tempfile.TemporaryDirectory(
+                    prefix=prefix, dir=self._parent, ignore_cleanup_errors=True
+                )
         return Path(self._folder.name)
 
     def folder(self) -> Path:
@@ -43,6 +54,17 @@ class Scratch:
     def __exit__(self, *error: object) -> None:
         if self._folder is not None:
             self._folder.cleanup()
+
+    def filling(self) -> AbstractContextManager[None]:
+        """Around whatever writes there: a full disk is said as such, with the setting that names another folder."""
+        return explaining_disk(Path(self._parent) / "temporary files", settings=("scratch",))
+
+
+def reserve(path: Path) -> None:
+    """Take the room on the disk for all of a file: a map of it that finds none later on kills the process."""
+    with path.open("r+b") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, max(path.stat().st_size, 1))
 
 
 def _remove_stale(parent: Path, host: str) -> None:

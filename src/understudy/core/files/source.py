@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from understudy.core.files.addresses import refuse_address
 from understudy.core.files.notes import Count, CountingNote
 from understudy.errors import DataError, UnderstudyError, UsageError
 
@@ -80,6 +81,7 @@ def refuse_guesses(guesses: Sequence[Guess]) -> None:
 def open_source(path: Path | str) -> Source:
     """Read a file whole, unpacking gzip; an absent file is wrong use, a broken one bad data."""
     place = Path(path)
+    refuse_address(place)
     try:
         data = place.read_bytes()
     except FileNotFoundError:
@@ -204,13 +206,18 @@ def _line_at(source: Source, data: bytes, position: int) -> int:
 
 
 @contextmanager
-def keeping_values_inside(message: str, *, hint: str) -> Iterator[None]:
+def keeping_values_inside(
+    message: str, *, hint: str, also: type[MemoryError] | tuple[()] = ()
+) -> Iterator[None]:
     """Turn whatever a library raises into a DataError: the library's message may quote a learner's value.
 
-    Rust libraries raise panics that are no `Exception`, hence the wide net.
+    Rust libraries raise panics that are no `Exception`, hence the wide net. A lack of memory is the machine's matter,
+    unless the caller wants that `also`: where a file says how much it takes.
     """
     try:
         yield
+    except also:
+        raise DataError(message, hint=hint) from None
     except (UnderstudyError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
         raise
     except BaseException:

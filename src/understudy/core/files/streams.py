@@ -17,8 +17,9 @@ import polars as pl
 
 from understudy.core.files.delimited import guess_separator, read_delimited, table_in
 from understudy.core.files.notes import add_up
+from understudy.core.files.parquet import check_parquet, intact
 from understudy.core.files.source import GZIP_MAGIC, Guess, Source, damaged_gzip, decode, first_lines
-from understudy.core.files.tables import MAGIC, SAMPLE_ROWS, FrameTable, Table, intact, rows_from
+from understudy.core.files.tables import MAGIC, SAMPLE_ROWS, FrameTable, Table, rows_from
 from understudy.errors import DataError
 
 # What is larger is read in blocks: rows of a Parquet file, bytes of a text, packed or not.
@@ -79,7 +80,7 @@ class ParquetStream:
 
     def head(self) -> Table:
         """See `Stream.head`."""
-        with intact(self._paths[0].name):
+        with intact(self._paths[0].name, self._paths[0]):
             frame = pl.read_parquet(self._paths[0], columns=list(self.names), n_rows=SAMPLE_ROWS)
         return FrameTable(self.file, self.names, frame, rows_from(1, frame))
 
@@ -88,11 +89,9 @@ class ParquetStream:
         first = 1
         chosen = [pl.col(self.names[at]).alias(str(at)) for at in positions]
         for path in self._paths:
-            with intact(path.name):
-                batches = pl.scan_parquet(path).select(chosen).collect_batches(chunk_size=BLOCK_ROWS)
-                for block in batches:
-                    yield block.with_columns(rows_from(first, block).alias("line"))
-                    first += block.height
+            for block in _batches(path, pl.scan_parquet(path).select(chosen)):
+                yield block.with_columns(rows_from(first, block).alias("line"))
+                first += block.height
 
 
 @dataclass(repr=False)
@@ -199,7 +198,8 @@ def _large(begin: bytes) -> int:
 def _parquet(path: Path, paths: Sequence[Path]) -> ParquetStream:
     names, n_rows = None, 0
     for each in paths:
-        with intact(each.name):
+        check_parquet(each.name, each)
+        with intact(each.name, each):
             scanned = pl.scan_parquet(each)
             columns = tuple(scanned.collect_schema().names())
             n_rows += int(scanned.select(pl.len()).collect().item())
@@ -213,6 +213,18 @@ def _parquet(path: Path, paths: Sequence[Path]) -> ParquetStream:
             )
     assert names is not None
     return ParquetStream(path.name, names, n_rows, paths)
+
+
+def _batches(path: Path, frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """The rows of a Parquet file, some at a time; what happens between them is not about the file."""
+    with intact(path.name, path):
+        batches = iter(frame.collect_batches(chunk_size=BLOCK_ROWS))
+    while True:
+        with intact(path.name, path):
+            block = next(batches, None)
+        if block is None:
+            return
+        yield block
 
 
 def _opened(path: Path) -> IO[bytes]:

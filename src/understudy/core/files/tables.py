@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import polars as pl
 
+from understudy.core.files.parquet import check_parquet, intact
 from understudy.core.files.source import Guess, Source, keeping_values_inside
 from understudy.errors import DataError
 
@@ -191,20 +191,13 @@ class ParquetTable:
         return FrameTable(self.file, tuple(flat.columns), flat, rows_from(1, flat))
 
     def _load(self, names: list[str], n_rows: int | None = None) -> pl.DataFrame:
-        with intact(self.file):
+        with intact(self.file, self._data):
             return pl.read_parquet(io.BytesIO(self._data), columns=names, n_rows=n_rows)
 
 
 def read_parquet(source: Source) -> ParquetTable:
     """The table in a Parquet file."""
-    with intact(source.name):
+    check_parquet(source.name, source.data)
+    with intact(source.name, source.data):
         names = tuple(pl.read_parquet_schema(io.BytesIO(source.data)))
     return ParquetTable(source.name, names, source.data)
-
-
-def intact(file: str) -> AbstractContextManager[None]:
-    """Turn whatever a library raises about a Parquet file into our error."""
-    return keeping_values_inside(
-        f"{file}: the Parquet file is damaged or cut short.",
-        hint="copy the file again, or write it again with polars or pandas.",
-    )

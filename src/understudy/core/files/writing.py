@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import glob
 import io
 import json
 import math
@@ -16,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from understudy.core.files.faults import explaining_disk
 from understudy.errors import UsageError
 
 Row = dict[str, Any]
@@ -41,19 +43,21 @@ def write_json(path: Path, content: Any) -> None:
 def write_with(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then give it its name."""
     check_parent(path)
-    handle, name = tempfile.mkstemp(
-        dir=path.parent, prefix=".", suffix="-unfinished" + "".join(path.suffixes)
-    )
-    os.close(handle)
-    _begun.append(path.absolute())
-    temporary = Path(name)
-    try:
-        write(temporary)
-        # mkstemp makes private files; what a user asks for has the usual permissions.
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    _remove_stale(path)
+    with explaining_disk(path):
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=_unfinished(path), suffix="".join(path.suffixes)
+        )
+        os.close(handle)
+        _begun.append(path.absolute())
+        temporary = Path(name)
+        try:
+            write(temporary)
+            # mkstemp makes private files; what a user asks for has the usual permissions.
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -61,24 +65,33 @@ def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends well, and vanishes when not."""
     check_new(path, folder=True)
     _remove_stale(path)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-unfinished-{os.getpid()}-"))
-    _begun.append(path.absolute())
-    try:
-        yield temporary
-        temporary.chmod(0o777 & ~_umask())
-        if path.exists():
-            path.rmdir()
-        temporary.replace(path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with explaining_disk(path):
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=_unfinished(path)))
+        _begun.append(path.absolute())
+        try:
+            yield temporary
+            temporary.chmod(0o777 & ~_umask())
+            if path.exists():
+                path.rmdir()
+            temporary.replace(path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _remove_stale(path: Path) -> None:
     """Remove what runs that were killed left behind; it may hold rows of real learners."""
-    for old in path.parent.glob(f".{path.name}-unfinished-*-*"):
-        process = old.name.split("-unfinished-")[1].split("-")[0]
+    for old in path.parent.glob(f".{glob.escape(path.name[:100])}-unfinished-*-*"):
+        process = old.name.rpartition("-unfinished-")[2].split("-")[0]
         if process.isdigit() and not Path(f"/proc/{process}").exists() and Path("/proc/self").exists():
-            shutil.rmtree(old, ignore_errors=True)
+            if old.is_dir():
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                old.unlink(missing_ok=True)
+
+
+def _unfinished(path: Path) -> str:
+    """How the temporary name of a file or folder begins; a name of the usual length leaves room for it."""
+    return f".{path.name[:100]}-unfinished-{os.getpid()}-"
 
 
 # Files and folders that this process began to write, under a temporary name beside their own.

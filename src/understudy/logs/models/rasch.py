@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 # Keeps the intercept finite when every outcome is the same; far below what scikit-learn's
 # tolerance could notice otherwise.
 INTERCEPT_PENALTY = 1e-6
+# Newton's method for one learner's ability: how many steps at the most, the largest, and the one that is the last.
+MOST_NEWTON_STEPS, NEWTON_STEP, SMALLEST_STEP = 12, 2.0, 1e-9
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,7 @@ def _unexplained(offsets, action, attempts, successes, easiness):  # type: ignor
     curvature = np.empty(len(action))
     ability = np.zeros(len(offsets) - 1)
     for i in range(len(offsets) - 1):
-        for _ in range(12):
+        for _ in range(MOST_NEWTON_STEPS):
             slope = -ability[i]
             bend = 1.0
             for k in range(offsets[i], offsets[i + 1]):
@@ -251,8 +253,8 @@ def _unexplained(offsets, action, attempts, successes, easiness):  # type: ignor
                 slope += successes[k] - attempts[k] * chance
                 bend += attempts[k] * chance * (1.0 - chance)
             step = slope / bend
-            ability[i] += min(max(step, -2.0), 2.0)
-            if abs(step) < 1e-9:
+            ability[i] += min(max(step, -NEWTON_STEP), NEWTON_STEP)
+            if abs(step) < SMALLEST_STEP:
                 break
         for k in range(offsets[i], offsets[i + 1]):
             chance = 1.0 / (1.0 + np.exp(-(easiness[action[k]] + ability[i])))
