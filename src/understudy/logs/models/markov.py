@@ -178,7 +178,7 @@ def draw_walks(tables: AliasTables, limits: IntArray, key: np.uint64) -> tuple[N
         lanes = begin + np.arange(LANES + 1) * (end - begin) // LANES
         n_rows = _walk_in_turns(key, lanes, limits, tables.begin, targets, tables.threshold, drawn, lengths)
         walks += [lane[:n].copy() for lane, n in zip(drawn, n_rows, strict=True)]
-    return np.concatenate(walks), offsets_of(lengths).astype(np.int64)
+    return np.concatenate(walks), offsets_of(lengths)
 
 
 def draw_outcomes(
