@@ -1,6 +1,6 @@
 """Instructions of the kernels, counted by valgrind's callgrind: they hardly differ, however busy a machine is.
 
-Times of short kernels differ by a tenth from run to run, instructions by less than a thousandth, so that a small loss is
+Times of short kernels differ by a tenth from run to run, instructions by less than a thousandth, so a small loss is
 seen, too. All kernels are compiled for one level of processor (x86-64-v3), so that counts hardly depend on the machine;
 they do on the versions of numba and numpy, which `constraints.txt` fixes. The tolerance (`accepted.json`) is for what
 numpy and the C library do with a few calls, which differs between machines.

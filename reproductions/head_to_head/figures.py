@@ -138,7 +138,7 @@ def places(values: list[dict[str, Any]], domain: list[float]) -> list[dict[str, 
     pixels = HEIGHT / log(domain[1] / domain[0])
     left = [value for value in values if value["auc"] < NAMES_AT - 0.01]
     right = [value for value in values if value not in left]
-    named = []
+    named: list[dict[str, Any]] = []
     for points, at in ((left, NAMES_AT), (right, max((value["auc"] for value in right), default=0.0) + 0.01)):
         rising = sorted(points, key=lambda value: value["error"])
         levels = apart([log(value["error"] / domain[0]) * pixels for value in rising])

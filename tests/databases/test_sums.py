@@ -65,6 +65,22 @@ def test_sums_are_those_of_the_kernels(school, longest):
     )
 
 
+@pytest.mark.parametrize("store", ["duckdb"], indirect=True)
+def test_statistics_of_one_session_do_not_mix(store):
+    """Others of fewer rows, and of another easiness, may be asked for meanwhile."""
+    log = simulated(40, 6)
+    store.fill(rows_of(log))
+    there = open_log_in_database(store.address("table=events"), public_actions=True)
+    few, many = (DatabaseStatistics(first_rows(there, longest)) for longest in (9, 50))
+    one, other, weight = np.zeros(6), np.linspace(-1, 1, 6), np.ones(6)
+    found = [few.rows(3.0), few.slopes(one, weight, 1.0)]
+    many.rows(3.0), many.slopes(other, weight, 1.0)
+    again = [few.rows(3.0), few.slopes(one, weight, 1.0)]
+    for before, after in zip(found, again, strict=True):
+        np.testing.assert_array_equal(before.values, after.values)
+    assert (many.rows(3.0).values != again[0].values).any()
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("outcomes", [True, False])
 def test_the_generator_learns_the_same_in_the_database(school, outcomes):

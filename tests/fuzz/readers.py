@@ -78,11 +78,15 @@ def _cells(folder: Path) -> object:
     return cells.find("markov seed 0"), cells.all()
 
 
-def _read_large_log(path: Path) -> object:
-    """A log that is read in pieces, however small it is."""
+def _in_pieces(read: Callable[[Path], object]) -> Callable[[Path], object]:
+    """A reader of files that are read in pieces, however small they are."""
     small = {"LARGE_ROWS": 0, "LARGE_TEXT": 0, "LARGE_PACKED": 0, "BLOCK_ROWS": 3, "BLOCK_BYTES": 200}
-    with mock.patch.multiple(streams, **small), mock.patch.object(partitions, "PARTITION_ROWS", 4):
-        return read_log(path)
+
+    def read_pieces(path: Path) -> object:
+        with mock.patch.multiple(streams, **small), mock.patch.object(partitions, "PARTITION_ROWS", 4):
+            return read(path)
+
+    return read_pieces
 
 
 def _panel_table(path: Path) -> object:
@@ -113,7 +117,9 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "items": read_items,
         "keystrokes": read_keystrokes,
         "labels": lambda path: read_labels(path, None, None),
-        "large-log": _read_large_log,
+        "large-keystrokes": _in_pieces(read_keystrokes),
+        "large-log": _in_pieces(read_log),
+        "large-responses": _in_pieces(read_responses),
         "ledger": _ledger,
         "log": read_log,
         "log-all": lambda path: read_log(path, learner="learner", time="time", no_outcomes=True),

@@ -54,6 +54,7 @@ class DatabaseWalks:
 
     def __init__(self, database: Database, longest: int | None = None) -> None:
         self.database, self.longest = database, longest
+        self._made: set[str] = set()
 
     @property
     def rows(self) -> str:
@@ -88,6 +89,14 @@ class DatabaseWalks:
             )
             self.database.run(f"INSERT INTO {name} VALUES {written}")
         return name
+
+    def once(self, name: str, query: str) -> str:
+        """A temporary table of these walks, which is made when it is first asked for."""
+        own = f"{name}_{'all' if self.longest is None else self.longest}"
+        if own not in self._made:
+            self.make(own, query)
+            self._made.add(own)
+        return own
 
     def make(self, name: str, query: str) -> None:
         """A temporary table with the rows of a query, in the place of one of this name."""

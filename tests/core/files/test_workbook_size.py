@@ -66,7 +66,7 @@ def test_a_damaged_one_is_refused_and_an_older_one_is_for_the_reader():
     content = bytearray(workbook(ROWS))
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         sheet = archive.getinfo("xl/worksheets/sheet1.xml")
-    content[content.index(sheet.CRC.to_bytes(4, "little"))] ^= 1
+    content[content.rindex(sheet.CRC.to_bytes(4, "little"))] ^= 1
     for damaged in (bytes(content), workbook(ROWS)[:-30]):
         with pytest.raises(DataError, match="damaged"):
             check_workbook_size(Source("log.xlsx", damaged))

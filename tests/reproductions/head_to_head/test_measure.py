@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from reproductions.head_to_head import environments, measure, page
+from reproductions.head_to_head import environments, measure, page, trials
 from reproductions.head_to_head.environments import Environment
 from reproductions.head_to_head.figures import HEIGHT, LINE, apart, measured, places
 from reproductions.head_to_head.methods import NOTHING, PEERS, Method, sources_of
@@ -69,11 +69,17 @@ def test_a_method_that_copies_its_rows_is_perfect_and_found_out():
 def test_a_program_that_fails_or_takes_too_long_says_nothing_of_its_input():
     for code, seconds, words in (
         ("print('Ada'); 1 / 0", 60, "ended with 1"),
-        ("while True: pass", 1, "not finished"),
+        ("while True: pass", 1, "not finished in .* of processor time"),
     ):
         with pytest.raises(DataError, match=words) as raised:
             run([sys.executable, "-c", code], seconds)
         assert "Ada" not in str(raised.value)
+
+
+def test_a_program_that_waits_is_ended_by_the_clock(monkeypatch):
+    monkeypatch.setattr(trials, "MOST_WAITING", 0.05)
+    with pytest.raises(DataError, match="by the clock"):
+        run([sys.executable, "-c", "import time; time.sleep(600)"], 60)
 
 
 @pytest.fixture

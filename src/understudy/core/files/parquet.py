@@ -158,7 +158,11 @@ class _Panics:
             self._stream = os.dup(2)
         except OSError:
             return  # there is no error stream
-        self._kept = tempfile.TemporaryFile()  # noqa: SIM115 (closed at the end of the block)
+        # In memory where that can be: disks may be full.
+        if hasattr(os, "memfd_create"):
+            self._kept = os.fdopen(os.memfd_create("stderr"), "w+b")
+        else:
+            self._kept = tempfile.TemporaryFile()  # noqa: SIM115 (closed at the end of the block)
         _flush()
         os.dup2(self._kept.fileno(), 2)
 

@@ -34,19 +34,23 @@ def check_workbook_size(source: Source) -> None:
     """Refuse a workbook with a sheet that would not fit into memory, or whose sheets cannot be looked at."""
     if not source.data.startswith(b"PK"):
         return  # of an older kind, whose sheets are small
-    with keeping_values_inside(DAMAGED.format(name=source.name), hint=SAVE_AGAIN):
-        with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
-            members = archive.infolist()
-            if sum(member.file_size for member in members) > MOST_UNPACKED:
-                raise _too_large(source.name, f"{MOST_UNPACKED >> 30} GB when it is unpacked")
-            for member in members:
-                if _SHEET.fullmatch(member.filename):
-                    with archive.open(member) as file:
-                        far = any(_FAR_CELL.search(piece) for piece in _pieces(file))
-                    with archive.open(member) as file:
-                        n_cells = _rectangle(file) if far else 0
-                    if n_cells > MOST_CELLS:
-                        raise _too_large(source.name, f"{MOST_CELLS:,} cells on a sheet, most of them empty")
+    with (
+        keeping_values_inside(DAMAGED.format(name=source.name), hint=SAVE_AGAIN),
+        zipfile.ZipFile(io.BytesIO(source.data)) as archive,
+    ):
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > MOST_UNPACKED:
+            raise _too_large(source.name, f"{MOST_UNPACKED >> 30} GB when it is unpacked")
+        for member in members:
+            if not _SHEET.fullmatch(member.filename):
+                continue
+            with archive.open(member) as file:
+                # All of it, since its checksum is compared at the end.
+                found = [_FAR_CELL.search(piece) for piece in _pieces(file)]
+            with archive.open(member) as file:
+                n_cells = _rectangle(file) if any(found) else 0
+            if n_cells > MOST_CELLS:
+                raise _too_large(source.name, f"{MOST_CELLS:,} cells on a sheet, most of them empty")
 
 
 def _too_large(name: str, what: str) -> DataError:

@@ -14,7 +14,8 @@ learner compute, and on three facts that hold here by construction:
 
 from __future__ import annotations
 
-from functools import cached_property
+import itertools
+from dataclasses import dataclass
 from math import sqrt
 from typing import Protocol
 
@@ -61,7 +62,7 @@ class DatabaseStatistics:
         assert log.walks is not None
         self.log: Interactions = log
         self._walks: DatabaseWalks = log.walks
-        self._asked: Floats | None = None
+        self._abilities: _Abilities | None = None
 
     def lengths(self, edges: IntArray) -> Total:
         """See `WalkStatistics.lengths`: how many learners have how many rows is counted in the database."""
@@ -149,7 +150,7 @@ class DatabaseStatistics:
 
     def abilities(self, easiness: Floats, most: float) -> Total:
         """See `WalkStatistics.abilities`."""
-        state = self._unexplained(easiness)
+        state = self._unexplained(easiness).state
         bounded = f"greatest({literal(-most)}, least({literal(most)}, ability))"
         cut = f"SELECT {bounded} / {literal(most)} AS cut FROM {state}"
         moments = ", ".join(
@@ -181,7 +182,7 @@ class DatabaseStatistics:
 
     def _residuals(self, easiness: Floats, weight: Floats) -> str:
         """Per learner and action: successes beyond expectation, weighted, and the curvature left to the action."""
-        state = self._unexplained(easiness)
+        found = self._unexplained(easiness)
         weights = self._walks.numbers(
             "understudy_weights", "action bigint, weight float8", list(enumerate(weight.tolist()))
         )
@@ -189,20 +190,18 @@ class DatabaseStatistics:
             "SELECT learner, action AS place, (successes - attempts * chance) * weight AS entry, "
             "own * (1 - own / bend) AS curvature FROM (SELECT *, attempts * chance * (1 - chance) AS own FROM "
             f"(SELECT pairs.*, bend, weight, {_CHANCE} AS chance FROM {self._pairs} AS pairs "
-            f"JOIN {state} AS state USING (learner) JOIN understudy_easiness AS easy USING (action) "
+            f"JOIN {found.state} AS state USING (learner) JOIN {found.easy} AS easy USING (action) "
             f"JOIN {weights} AS weights USING (action)) AS chances) AS owned"
         )
 
-    def _unexplained(self, easiness: Floats) -> str:
+    def _unexplained(self, easiness: Floats) -> _Abilities:
         """Every learner's ability at this easiness, by Newton's steps that follow from a learner's own rows alone."""
-        if self._asked is easiness:
-            return "understudy_state"
-        walks = self._walks
-        walks.numbers(
-            "understudy_easiness", "action bigint, easiness float8", list(enumerate(easiness.tolist()))
-        )
+        if self._abilities is not None and self._abilities.easiness is easiness:
+            return self._abilities
+        walks, found = self._walks, _Abilities(easiness, next(_NUMBERS))
+        walks.numbers(found.easy, "action bigint, easiness float8", list(enumerate(easiness.tolist())))
         walks.make(
-            "understudy_state",
+            found.state,
             f"SELECT learner, {literal(0.0)} AS ability, {literal(1.0)} AS bend, "
             "CASE WHEN n = 0 THEN 0 ELSE 1 END AS going FROM understudy_lengths",
         )
@@ -210,8 +209,8 @@ class DatabaseStatistics:
             "SELECT learner, ability, (sum(successes - attempts * chance) - ability) / "
             "(1 + sum(attempts * chance * (1 - chance))) AS step, "
             f"1 + sum(attempts * chance * (1 - chance)) AS bend FROM (SELECT pairs.*, ability, {_CHANCE} AS chance "
-            f"FROM {self._pairs} AS pairs JOIN understudy_state AS state USING (learner) "
-            "JOIN understudy_easiness AS easy USING (action) WHERE going = 1) AS chances GROUP BY learner, ability"
+            f"FROM {self._pairs} AS pairs JOIN {found.state} AS state USING (learner) "
+            f"JOIN {found.easy} AS easy USING (action) WHERE going = 1) AS chances GROUP BY learner, ability"
         )
         most, small = literal(NEWTON_STEP), literal(SMALLEST_STEP)
         for _ in range(MOST_NEWTON_STEPS):
@@ -219,46 +218,60 @@ class DatabaseStatistics:
                 "understudy_next",
                 f"SELECT learner, ability + greatest(-{most}, least({most}, step)) AS ability, bend, "
                 f"CASE WHEN abs(step) < {small} THEN 0 ELSE 1 END AS going FROM ({step}) AS steps "
-                "UNION ALL SELECT learner, ability, bend, going FROM understudy_state WHERE going = 0",
+                f"UNION ALL SELECT learner, ability, bend, going FROM {found.state} WHERE going = 0",
             )
-            walks.database.run("DROP TABLE understudy_state")
-            walks.database.run("ALTER TABLE understudy_next RENAME TO understudy_state")
-            if not walks.database.rows("SELECT 1 FROM understudy_state WHERE going = 1 LIMIT 1"):
+            walks.database.run(f"DROP TABLE {found.state}")
+            walks.database.run(f"ALTER TABLE understudy_next RENAME TO {found.state}")
+            if not walks.database.rows(f"SELECT 1 FROM {found.state} WHERE going = 1 LIMIT 1"):
                 break
-        self._asked = easiness
-        return "understudy_state"
+        self._abilities = found
+        return found
 
-    @cached_property
+    @property
     def _pairs(self) -> str:
         """Learners' attempts and successes at each action."""
-        self._walks.make(
+        return self._walks.once(
             "understudy_pairs",
             "SELECT learner, action, count(*) AS attempts, CAST(sum(outcome) AS bigint) AS successes "
             f"FROM {self._walks.rows} GROUP BY learner, action",
         )
-        return "understudy_pairs"
 
-    @cached_property
+    @property
     def _run_starts(self) -> str:
         """The first row of each run."""
-        self._walks.make(
+        return self._walks.once(
             "understudy_run_starts",
             "SELECT learner, place, action FROM (SELECT learner, place, action, "
             "lag(action) OVER (PARTITION BY learner ORDER BY place) AS before "
             f"FROM {self._walks.rows}) AS steps WHERE before IS NULL OR before <> action",
         )
-        return "understudy_run_starts"
 
-    @cached_property
+    @property
     def _runs(self) -> str:
         """Learners' runs at each action."""
-        self._walks.make(
+        return self._walks.once(
             "understudy_runs",
             f"SELECT learner, action, count(*) AS runs FROM {self._run_starts} GROUP BY learner, action",
         )
-        return "understudy_runs"
 
 
+@dataclass(frozen=True, eq=False)
+class _Abilities:
+    """The tables that belong to an easiness: itself, and every learner's ability there."""
+
+    easiness: Floats
+    number: int
+
+    @property
+    def easy(self) -> str:
+        return f"understudy_easiness_{self.number}"
+
+    @property
+    def state(self) -> str:
+        return f"understudy_state_{self.number}"
+
+
+_NUMBERS = itertools.count()
 _CHANCE = "1 / (1 + exp(-(easiness + ability)))"
 
 

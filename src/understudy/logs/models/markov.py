@@ -152,7 +152,7 @@ def sample_walks(
     ability: Floats,
     longest: int | IntArray,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int8], IntArray]:
     """Walks and their outcomes, one for each ability: (action, outcome, offsets).
 
     A walk ends where the chain ends it, or at `longest` rows (one number, or one per walk).
@@ -164,9 +164,7 @@ def sample_walks(
     return action, draw_outcomes(easiness, ability, action, offsets, outcomes_key), offsets
 
 
-def draw_walks(
-    tables: AliasTables, limits: NDArray[np.int64], key: np.uint64
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def draw_walks(tables: AliasTables, limits: IntArray, key: np.uint64) -> tuple[NDArray[np.int32], IntArray]:
     """A walk for each limit, the most rows it may have: (action, offsets)."""
     n_learners, longest = len(limits), int(limits.max(initial=0))
     targets = np.stack([tables.likely, tables.other], axis=1)
@@ -180,14 +178,14 @@ def draw_walks(
         lanes = begin + np.arange(LANES + 1) * (end - begin) // LANES
         n_rows = _walk_in_turns(key, lanes, limits, tables.begin, targets, tables.threshold, drawn, lengths)
         walks += [lane[:n].copy() for lane, n in zip(drawn, n_rows, strict=True)]
-    return np.concatenate(walks), offsets_of(lengths).astype(np.int64)
+    return np.concatenate(walks), offsets_of(lengths)
 
 
 def draw_outcomes(
     easiness: Floats,
     ability: Floats,
     action: NDArray[np.int32],
-    offsets: NDArray[np.int64],
+    offsets: IntArray,
     key: np.uint64,
 ) -> NDArray[np.int8]:
     """Whether each row of the walks is a success."""

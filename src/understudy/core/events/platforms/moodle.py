@@ -27,7 +27,8 @@ from understudy.core.files.words import counted
 from understudy.errors import DataError
 
 # The report's columns in Moodle's order: time, who, about whom, where, component, what, in words, from where, address.
-# As the language packs of Moodle have them (strings of `moodle` and of `report_log`).
+# As the language packs of Moodle have them (strings of `moodle` and of `report_log`); the Finnish ones were not
+# compared with their pack.
 _HEADERS = {
     "en": "Time|User full name|Affected user|Event context|Component|Event name|Description|Origin|IP address",
     "de": "Zeit|Vollständiger Name|Betroffene/r Nutzer/in|Ereigniskontext|Komponente|Ereignisname|Beschreibung|"
