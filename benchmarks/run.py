@@ -33,9 +33,9 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
         # Again for every job: a machine gets warm, and others come and go.
         unit = unit_seconds()
         print(f"  the unit ({UNITS['times']}) takes {unit:.3f} s")
-        return {"times": dict(shown(*figure) for figure in JOBS[name](unit, folder))}
+        return {"times": dict(show_figure(*figure) for figure in JOBS[name](unit, folder))}
     if name == INSTRUCTIONS:
-        return {"instructions": dict(shown(*figure) for figure in count_kernels().items())}
+        return {"instructions": dict(show_figure(*figure) for figure in count_kernels().items())}
     found: dict[str, Any] = {}
     for figure in COMPARISONS[name](folder):
         print(f"  {figure}", flush=True)
@@ -43,7 +43,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
     return found
 
 
-def shown(name: str, figure: float) -> tuple[str, float]:
+def show_figure(name: str, figure: float) -> tuple[str, float]:
     print(f"  {figure:10.4g}  {name}", flush=True)
     return name, figure
 

@@ -24,25 +24,12 @@ PAGE = ROOT / "docs/explanation/scale.md"
 BEGIN, END = "<!-- sizes -->", "<!-- end of sizes -->"
 # Learners by millions of rows: each has 200 rows in the mean.
 SIZES = {1: 5_000, 10: 50_000, 100: 500_000}
+_SYNTHESIZE = ["synthesize", "{log}", "-o", "{out}.parquet", "-m"]
 COMMANDS = {
     "inspect": ["inspect", "{log}"],
-    "synthesize -m markov": ["synthesize", "{log}", "-o", "{out}.parquet", "-m", "markov", "--seed", "7"],
-    "synthesize -m markov-dp:epsilon=8": [
-        "synthesize",
-        "{log}",
-        "-o",
-        "{out}.parquet",
-        "-m",
-        "markov-dp:epsilon=8",
-    ],
-    "synthesize -m runs-dp:epsilon=8": [
-        "synthesize",
-        "{log}",
-        "-o",
-        "{out}.parquet",
-        "-m",
-        "runs-dp:epsilon=8",
-    ],
+    "synthesize -m markov": [*_SYNTHESIZE, "markov", "--seed", "7"],
+    "synthesize -m markov-dp:epsilon=8": [*_SYNTHESIZE, "markov-dp:epsilon=8"],
+    "synthesize -m runs-dp:epsilon=8": [*_SYNTHESIZE, "runs-dp:epsilon=8"],
     "release": ["release", "{log}", "-o", "{out}"],
 }
 COLUMNS = ("command", "million_rows", "seconds", "processor_seconds", "gigabytes")

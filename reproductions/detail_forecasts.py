@@ -16,9 +16,8 @@ import numpy as np
 import typer
 
 from reproductions.command import new_app, run
-from reproductions.forecasts import PAGE, between, with_table
+from reproductions.forecasts import PAGE, between, measured_releases, with_table
 from reproductions.pages import ROOT, markdown_table, rows_of, write_rows
-from understudy.core.engine import progress
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.declared.columns import OUTCOME, Column, Declared, Kind
 from understudy.logs.expectation import expected_of
@@ -155,14 +154,7 @@ def measure(
     seed: Annotated[int, typer.Option(help="Which logs; the curves were fitted to others.")] = 11,
 ) -> None:
     """Draw logs, make a release of each and write the table."""
-    rows: list[list[object]] = []
-    with progress.task("Releases", n_logs) as task:
-        for place in range(n_logs):
-            rng = np.random.default_rng((seed, place))
-            log, epsilon = drawn_log(rng), between(0.5, 8.0, rng)
-            rows += measured(log, epsilon, "markov-dp" if place % 5 == 4 else "runs-dp", rng)
-            task.advance()
-    write_rows(TABLE, COLUMNS, rows)
+    write_rows(TABLE, COLUMNS, measured_releases(n_logs, seed, drawn_log, measured))
     text = with_table(PAGE.read_text(encoding="utf-8"), covered(rows_of(TABLE)), "details")
     PAGE.write_text(text, encoding="utf-8")
 

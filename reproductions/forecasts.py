@@ -134,20 +134,28 @@ def with_table(text: str, table: str, name: str) -> str:
     return f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
 
 
+def measured_releases(
+    n_logs: int,
+    seed: int,
+    draw: Callable[[np.random.Generator], Interactions],
+    measure: Callable[[Interactions, float, str, np.random.Generator], list[list[object]]],
+) -> list[list[object]]:
+    """The rows of a table: what `measure` finds in a release of each log, at an epsilon of 0.5 to 8."""
+    rows: list[list[object]] = []
+    for place in progress.each(range(n_logs), "Releases"):
+        rng = np.random.default_rng((seed, place))
+        log, epsilon = draw(rng), between(0.5, 8.0, rng)
+        rows += measure(log, epsilon, "markov-dp" if place % 5 == 4 else "runs-dp", rng)
+    return rows
+
+
 @app.command()
 def measure(
     n_logs: Annotated[int, typer.Option(help="Logs to draw.")] = 160,
     seed: Annotated[int, typer.Option(help="Which logs.")] = 0,
 ) -> None:
     """Draw logs, make a release of each and write the table."""
-    rows: list[list[object]] = []
-    with progress.task("Releases", n_logs) as task:
-        for place in range(n_logs):
-            rng = np.random.default_rng((seed, place))
-            log, epsilon = drawn_log(rng), between(0.5, 8.0, rng)
-            rows += measured(log, epsilon, "markov-dp" if place % 5 == 4 else "runs-dp", rng)
-            task.advance()
-    write_rows(TABLE, COLUMNS, rows)
+    write_rows(TABLE, COLUMNS, measured_releases(n_logs, seed, drawn_log, measured))
     text = with_table(PAGE.read_text(encoding="utf-8"), covered(rows_of(TABLE)), "walks")
     PAGE.write_text(text, encoding="utf-8")
 

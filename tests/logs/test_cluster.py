@@ -1,5 +1,6 @@
 """A real scheduler and real workers on loopback: killed in the middle, and with shared storage behind URLs."""
 
+import functools
 import gc
 import os
 import signal
@@ -153,8 +154,9 @@ def test_a_folder_that_a_worker_does_not_see_is_said(log, tmp_path, in_small_par
     """As on another machine: the folder is gone when the worker looks for it."""
     stored = parts.StoredWalks.write(log, str(tmp_path))
     (tmp_path / "action.npy").unlink()
+    of_part = functools.partial(parts._of_part, len_of, None)
     with pytest.raises(MissingError) as caught, running_on("1") as engine:
-        engine.total(parts._on_part(len_of), [parts.LogPart(stored, 0, 10), parts.LogPart(stored, 10, 20)])
+        engine.total(of_part, [parts.LogPart(stored, 0, 10), parts.LogPart(stored, 10, 20)])
     assert caught.value.code == "no-shared-storage"
     assert caught.value.settings == ("scratch",)
 

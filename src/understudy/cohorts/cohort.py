@@ -62,7 +62,7 @@ class Cohort:
         if len(self.label) and not (self.label.min() >= 0 and self.label.max() < self.schema.n_labels):
             raise DataError(
                 "a label of the cohort lies outside the declared ones.",
-                hint="declare all labels, or mend the table.",
+                hint="declare all labels, or correct the table.",
             )
         cut = np.minimum(self.values, self.schema.highs[None, :, None])
         for name, column in (("values", cut), ("label", self.label.view())):

@@ -7,8 +7,8 @@ on the log alone.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar, cast
@@ -112,8 +112,8 @@ def sum_over(log: Interactions, function: Callable[[Interactions], Result]) -> R
     if not in_parts(log):
         return function(log)
     engine, parts = current_engine(), parts_of(log)
-    with _progress(engine, parts) as step:
-        return engine.total(_on_part(function, step), parts)
+    with _on_part(function, engine, len(parts)) as of_part:
+        return engine.total(of_part, parts)
 
 
 def list_over(log: Interactions, function: Callable[[Interactions], Result]) -> Sequence[Result]:
@@ -121,17 +121,18 @@ def list_over(log: Interactions, function: Callable[[Interactions], Result]) -> 
     if not in_parts(log):
         return [function(log)]
     engine, parts = current_engine(), parts_of(log)
-    with _progress(engine, parts) as step:
-        return list(engine.each(_on_part(function, step), parts))
+    with _on_part(function, engine, len(parts)) as of_part:
+        return list(engine.each(of_part, parts))
 
 
-def _progress(engine: Engine, parts: Sequence[LogPart]) -> AbstractContextManager[progress.Task]:
-    # Workers elsewhere do not say what they have done.
-    return progress.task("Going through the log", len(parts) if engine.shares_memory else None)
-
-
-def _on_part(function: Callable[[Interactions], Result], step: progress.Task) -> Callable[[LogPart], Result]:
-    return functools.partial(_of_part, function, step if current_engine().shares_memory else None)
+@contextmanager
+def _on_part(
+    function: Callable[[Interactions], Result], engine: Engine, n_parts: int
+) -> Iterator[Callable[[LogPart], Result]]:
+    """The function for a part of a log, with progress; workers elsewhere do not report what they have done."""
+    shared = engine.shares_memory
+    with progress.task("Going through the log", n_parts if shared else None) as step:
+        yield functools.partial(_of_part, function, step if shared else None)
 
 
 def _of_part(function: Callable[[Interactions], Result], step: progress.Task | None, part: LogPart) -> Result:

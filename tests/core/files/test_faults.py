@@ -85,7 +85,7 @@ def test_a_ledger_on_a_full_disk(small_disk):
 
 
 def test_a_scratch_folder_that_is_not_there(tmp_path):
-    with pytest.raises(UsageError, match="is no folder") as caught:
+    with pytest.raises(UsageError, match="is not a folder") as caught:
         _ = Scratch(str(tmp_path / "nowhere")).path
     assert caught.value.settings == ("scratch",)
 

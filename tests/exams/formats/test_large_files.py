@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 import polars as pl
 import pytest
 
+from tests.support.tables import write_as
 from understudy.errors import DataError
 from understudy.exams.formats import exam_file
 from understudy.exams.formats.reading import read_responses
@@ -34,15 +33,6 @@ def answers(seed: int = 1, n_learners: int = 30, n_items: int = 12) -> pl.DataFr
             lambda day: f"2024-03-0{day} 10:00:00", pl.String
         ),
     )
-
-
-def write_as(path, table: pl.DataFrame):
-    if path.name.endswith("parquet"):
-        table.write_parquet(path, row_group_size=70)
-    else:
-        text = table.write_csv(separator="\t" if path.name.endswith("tsv") else ",").encode()
-        path.write_bytes(gzip.compress(text) if path.name.endswith("gz") else text)
-    return path
 
 
 def check_same(path, large, monkeypatch, **settings):

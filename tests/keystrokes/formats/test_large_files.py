@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 
 import numpy as np
 import polars as pl
 import pytest
 
+from tests.support.tables import write_as
 from understudy.errors import UnderstudyError
 from understudy.keystrokes import keystrokes as record
 from understudy.keystrokes.formats import reading
@@ -103,15 +103,6 @@ TABLES = {
     "twice": pl.concat([events(), events()]),
     "follows": events().with_columns(follows=pl.int_range(pl.len()) % 5 != 0),
 }
-
-
-def write_as(path, table: pl.DataFrame):
-    if path.name.endswith("parquet"):
-        table.write_parquet(path, row_group_size=70)
-    else:
-        text = table.write_csv(separator="\t" if path.name.endswith("tsv") else ",").encode()
-        path.write_bytes(gzip.compress(text) if path.name.endswith("gz") else text)
-    return path
 
 
 @pytest.fixture

@@ -14,46 +14,20 @@ from understudy.core.engine.progress import each
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.partitions import Partitions, partition
 from understudy.core.files.database_streams import DatabaseStream
-from understudy.core.files.source import Guess
 from understudy.core.files.streams import Stream
-from understudy.core.files.tables import Table
+from understudy.core.files.tables import Table, WrappedTable
 
 Reader = Callable[[Table, ReadOptions], EventTable]
 Result = TypeVar("Result")
 
 
 @dataclass(repr=False)
-class _Watched:
+class _Watched(WrappedTable):
     """The first rows of a table, and which columns a reader asks for."""
 
     table: Table
     roles: dict[str, int] = field(default_factory=dict)
     positions: set[int] = field(default_factory=set)
-
-    @property
-    def file(self) -> str:
-        """See `Table.file`."""
-        return self.table.file
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """See `Table.names`."""
-        return self.table.names
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """See `Table.notes`."""
-        return self.table.notes
-
-    @property
-    def guesses(self) -> tuple[Guess, ...]:
-        """See `Table.guesses`."""
-        return self.table.guesses
-
-    @property
-    def place(self) -> str:
-        """See `Table.place`."""
-        return self.table.place
 
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
         """See `Table.read`."""

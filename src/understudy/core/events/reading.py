@@ -204,7 +204,7 @@ def read_events(
         events = _OF_TEXTS[format](decode(source, latin=False), options)
     events.guesses += guesses
     events.settle(options)
-    events.notes.insert(0, f"Read as {format}, as asked." if asked else f"Read as {format}: {why}.")
+    events.notes.insert(0, _read_as(format, "" if asked else why))
     return events, format
 
 
@@ -222,7 +222,7 @@ def _read_database(
     events = _OF_TABLES[format](table, options)
     stream.require_order(has_times="time" in events.columns)
     events.settle(options)
-    events.notes.insert(0, f"Read as {format}, as asked." if asked else f"Read as {format}: {why}.")
+    events.notes.insert(0, _read_as(format, "" if asked else why))
     return events, format
 
 
@@ -258,7 +258,7 @@ def read_events_in_pieces(
     if format is None and options.columns.action is None:
         refuse_gradebook(stream.names, stream.file)
         refuse_other_tables(stream.names, stream.file)
-    note = f"Read as {found_format}, as asked." if format else f"Read as {found_format}: {why}."
+    note = _read_as(found_format, "" if format else why)
     return read_pieces(stream, found_format, [note], _OF_TABLES[found_format], options, folder())
 
 
@@ -334,6 +334,11 @@ def _read_folder(folder: Folder, options: ReadOptions, format: str | None) -> tu
     why = "as asked" if asked else "by the names of the files in the folder"
     events.notes.insert(0, f"Read as {format}, {why}.")
     return events, format
+
+
+def _read_as(format: str, why: str) -> str:
+    """The note on the format of a file, and why it is that one; nothing if it was asked for."""
+    return f"Read as {format}: {why}." if why else f"Read as {format}, as asked."
 
 
 def _refuse_verbs(options: ReadOptions, format: str) -> None:

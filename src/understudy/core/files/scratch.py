@@ -1,7 +1,8 @@
-"""Temporary files of large computations: in a folder that nobody else can read, and that is gone in the end."""
+"""Temporary files of large computations: in a folder that other users cannot read, and that is removed in the end."""
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import socket
@@ -31,16 +32,16 @@ class Scratch:
         if self._folder is None:
             if not Path(self._parent).is_dir():
                 raise UsageError(
-                    f"temporary files were to go to {self._parent}, which is no folder.",
+                    f"temporary files were to go to {self._parent}, which is not a folder.",
                     hint="name a folder that is there.",
                     settings=("scratch",),
                 )
             host = socket.gethostname()
-            _remove_stale(Path(self._parent), host)
-            prefix = f"{_PREFIX}-{host}-{os.getpid()}-"
+            prefix = f"{_PREFIX}-{host}-"
+            remove_stale(Path(self._parent), prefix)
             with explaining_disk(Path(self._parent) / prefix, settings=("scratch",)):
                 self._folder = tempfile.TemporaryDirectory(
-                    prefix=prefix, dir=self._parent, ignore_cleanup_errors=True
+                    prefix=f"{prefix}{os.getpid()}-", dir=self._parent, ignore_cleanup_errors=True
                 )
         return Path(self._folder.name)
 
@@ -67,10 +68,14 @@ def reserve(path: Path) -> None:
             os.posix_fallocate(file.fileno(), 0, max(path.stat().st_size, 1))
 
 
-def _remove_stale(parent: Path, host: str) -> None:
+def remove_stale(parent: Path, prefix: str) -> None:
+    """Remove files and folders that killed programs left behind: behind the prefix stand their number and a hyphen."""
     if not Path("/proc/self").exists():
         return
-    for old in parent.glob(f"{_PREFIX}-{host}-*-*"):
-        process = old.name.removeprefix(f"{_PREFIX}-{host}-").split("-")[0]
+    for old in parent.glob(f"{glob.escape(prefix)}*-*"):
+        process = old.name.removeprefix(prefix).split("-")[0]
         if process.isdigit() and not Path(f"/proc/{process}").exists():
-            shutil.rmtree(old, ignore_errors=True)
+            if old.is_dir():
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                old.unlink(missing_ok=True)

@@ -115,6 +115,6 @@ def _storage(place: str) -> Iterator[None]:
 
 
 def _remove(files: Any, folder: str) -> None:
-    # At the end of a program there is nobody left to tell.
+    # At the end of a program no one is left to report it to.
     with contextlib.suppress(Exception):
         files.rm(folder, recursive=True)

@@ -78,12 +78,10 @@ class FrameTable:
         return pl.DataFrame(texts).cast(pl.String)
 
 
-@dataclass(frozen=True, repr=False)
-class WithoutMarks:
-    """A table of a platform that writes marks where a cell is empty, without them."""
+class WrappedTable:
+    """A table around another one, whose cells it reads in a way of its own; everything else is the same."""
 
     table: Table
-    marks: tuple[str, ...]
 
     @property
     def file(self) -> str:
@@ -109,6 +107,14 @@ class WithoutMarks:
     def place(self) -> str:
         """See `Table.place`."""
         return self.table.place
+
+
+@dataclass(frozen=True, repr=False)
+class WithoutMarks(WrappedTable):
+    """A table of a platform that writes marks where a cell is empty, without them."""
+
+    table: Table
+    marks: tuple[str, ...]
 
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
         """See `Table.read`."""

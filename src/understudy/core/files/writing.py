@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import glob
 import io
 import json
 import math
@@ -18,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from understudy.core.files.faults import explaining_disk
+from understudy.core.files.scratch import remove_stale
 from understudy.errors import UsageError
 
 Row = dict[str, Any]
@@ -43,10 +43,11 @@ def write_json(path: Path, content: Any) -> None:
 def write_with(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then give it its name."""
     check_parent(path)
-    _remove_stale(path)
+    # What killed runs left behind may hold rows of real learners.
+    remove_stale(path.parent, _unfinished(path))
     with explaining_disk(path):
         handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=_unfinished(path), suffix="".join(path.suffixes)
+            dir=path.parent, prefix=f"{_unfinished(path)}{os.getpid()}-", suffix="".join(path.suffixes)
         )
         os.close(handle)
         _begun.append(path.absolute())
@@ -64,9 +65,9 @@ def write_with(path: Path, write: Callable[[Path], object]) -> None:
 def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends well, and vanishes when not."""
     check_new(path, folder=True)
-    _remove_stale(path)
+    remove_stale(path.parent, _unfinished(path))
     with explaining_disk(path):
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=_unfinished(path)))
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f"{_unfinished(path)}{os.getpid()}-"))
         _begun.append(path.absolute())
         try:
             yield temporary
@@ -78,20 +79,9 @@ def new_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _remove_stale(path: Path) -> None:
-    """Remove what runs that were killed left behind; it may hold rows of real learners."""
-    for old in path.parent.glob(f".{glob.escape(path.name[:100])}-unfinished-*-*"):
-        process = old.name.rpartition("-unfinished-")[2].split("-")[0]
-        if process.isdigit() and not Path(f"/proc/{process}").exists() and Path("/proc/self").exists():
-            if old.is_dir():
-                shutil.rmtree(old, ignore_errors=True)
-            else:
-                old.unlink(missing_ok=True)
-
-
 def _unfinished(path: Path) -> str:
-    """How the temporary name of a file or folder begins; a name of the usual length leaves room for it."""
-    return f".{path.name[:100]}-unfinished-{os.getpid()}-"
+    """How the temporary names of a file or folder begin; a name of the usual length leaves room for it."""
+    return f".{path.name[:100]}-unfinished-"
 
 
 # Files and folders that this process began to write, under a temporary name beside their own.
@@ -106,7 +96,7 @@ class Written:
         self._begun = len(_begun)
 
     def begun(self) -> bool:
-        """Whether one was begun under a temporary name, whatever became of it: somebody may have looked."""
+        """Whether one was begun under a temporary name, whatever became of it: the user may have looked."""
         places = {path.absolute() for path in self._before}
         return any(place in places or places & {*place.parents} for place in _begun[self._begun :])
 

@@ -63,7 +63,7 @@ def read_course(path: Path) -> Course:
                     if not name
                     else "whether the action has an outcome is not said."
                     if unclear
-                    else "the action is there twice, or its position is no number."
+                    else "the action is there twice, or its position is not a number."
                 ),
                 hint="give every action one line, with a number for its position, and yes or no for its outcome.",
                 code="bad-course",
