@@ -17,7 +17,7 @@ from understudy.cli import logs
 from understudy.core.engine.engine import running_on
 from understudy.core.events import partitions
 from understudy.core.files import streams
-from understudy.core.files.faults import DiskError
+from understudy.core.files.storage.faults import DiskError
 from understudy.core.privacy.ledger import TAKEN_BACK, Ledger
 from understudy.logs.reading import read_log
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.databases.conftest import rows_of, simulated
 from tests.support.command import run
-from understudy.core.files import database_streams
-from understudy.core.files.addresses import DatabaseAddress
-from understudy.core.files.database_streams import open_database_stream
+from understudy.core.files.databases import streams as database_streams
+from understudy.core.files.databases.addresses import DatabaseAddress
+from understudy.core.files.databases.streams import open_database_stream
 from understudy.errors import DataError, MissingError, UnderstudyError, UsageError
 from understudy.logs.reading import read_log
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.databases.conftest import rows_of, simulated
 from tests.support.command import run
-from understudy.core.files.addresses import DatabaseAddress
-from understudy.core.files.databases import open_database
+from understudy.core.files.databases.addresses import DatabaseAddress
+from understudy.core.files.databases.connections import open_database
 from understudy.core.files.simulated import mark_path, mark_simulated
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, MissingError, UnderstudyError, UsageError

@@ -21,15 +21,15 @@ import polars as pl
 
 from understudy.core.engine.engine import scratch_parent
 from understudy.core.events.people_in_text import without_people
-from understudy.core.files.addresses import DatabaseAddress, database_address
 from understudy.core.files.columns import REQUIRED, Columns, choose_columns, reject_duplicates
-from understudy.core.files.database_streams import DatabaseStream
-from understudy.core.files.databases import ColumnKind, Database, open_database, quoted, selected
-from understudy.core.files.identifiers import identifiers_in
-from understudy.core.files.learner_ids import digests_of_names
-from understudy.core.files.mentions import identifiers_in_actions
+from understudy.core.files.databases.addresses import DatabaseAddress, database_address
+from understudy.core.files.databases.connections import ColumnKind, Database, open_database, quoted, selected
+from understudy.core.files.databases.streams import DatabaseStream
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import FALSE_WORDS, TRUE_WORDS
+from understudy.core.files.people.identifiers import identifiers_in
+from understudy.core.files.people.learner_ids import digests_of_names
+from understudy.core.files.people.mentions import identifiers_in_actions
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order

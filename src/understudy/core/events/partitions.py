@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from understudy.core.engine.progress import task
-from understudy.core.files.learner_ids import folded_names
+from understudy.core.files.people.learner_ids import folded_names
 from understudy.core.files.source import Guess
 from understudy.core.files.streams import Stream
 from understudy.core.files.tables import as_text

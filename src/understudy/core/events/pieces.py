@@ -13,7 +13,7 @@ from understudy.core.engine.engine import ThisMachine
 from understudy.core.engine.progress import each
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.partitions import Partitions, partition
-from understudy.core.files.database_streams import DatabaseStream
+from understudy.core.files.databases.streams import DatabaseStream
 from understudy.core.files.streams import Stream
 from understudy.core.files.tables import Table, WrappedTable
 

@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol
 import polars as pl
 
 from understudy.core.extras import needs_extra, require_extra
-from understudy.core.files.addresses import DatabaseAddress
-from understudy.core.files.scratch import Scratch
+from understudy.core.files.databases.addresses import DatabaseAddress
+from understudy.core.files.storage.scratch import Scratch
 from understudy.errors import DataError, MissingError, UnderstudyError, UsageError
 
 # What DuckDB may take of the memory; what needs more goes to a scratch folder.

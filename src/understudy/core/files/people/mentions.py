@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from understudy.core.files.identifiers import (
+from understudy.core.files.people.identifiers import (
     EMAIL,
     PHONES,
     Identifier,
