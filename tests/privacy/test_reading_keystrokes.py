@@ -121,6 +121,8 @@ def test_a_reader_that_breaks_the_rule_is_found(tmp_path, monkeypatch):
         ("learner,time_ms,key", "a,0,73", "a,150,78", ()),
         ("learner,time_ms,key,type", "a,0,i,keypress", "a,150,n,keypress", ()),
         ("learner,time_ms,key,type", "a,0,i,first", "a,150,n,second", ()),
+        ("learner,time_ms,key,hold", "a,0,i,60", "a,150,n,70", ()),
+        ("learner,time_ms,key,hold_ms", "a,0,i,60", "a,150,n,70", None),
         ("learner,time_ms,keycode", "a,0,73", "a,150,78", None),
         ("learner,time_ms,key,type", "a,0,i,keydown", "a,150,n,keydown", None),
     ],
