@@ -94,7 +94,9 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path, everything_is_large):
     with pytest.raises(DataError, match=r"c\.parquet is the first that differs"):
         read_log(folder)
     table.cast({"outcome": pl.Boolean}).write_parquet(folder / "c.parquet")
-    with pytest.raises(DataError, match=r"column 'outcome' has another type in c\.parquet than in a\.parquet"):
+    with pytest.raises(
+        DataError, match=r"column 'outcome' has another type in c\.parquet than in a\.parquet"
+    ):
         read_log(folder)
 
 
@@ -223,7 +225,9 @@ def _own_names(table: pl.DataFrame) -> pl.Series:
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.parquet"])
-def test_people_in_a_column_that_is_empty_at_first_are_found(tmp_path, everything_is_large, monkeypatch, name):
+def test_people_in_a_column_that_is_empty_at_first_are_found(
+    tmp_path, everything_is_large, monkeypatch, name
+):
     """Which columns identify people is seen from all over the file, as when it is read whole."""
     table, row = rows().drop("e-mail"), pl.int_range(pl.len())
     address = _own_names(table).str.to_lowercase().str.replace(" ", ".") + "@school.example"
