@@ -54,7 +54,7 @@ def test_a_release_without_room_is_not_paid(room, small_disk, tmp_path, out):
 
 def test_a_bundle_that_fills_the_disk_is_paid(room, small_disk, tmp_path):
     ledger = tmp_path / "ledger"
-    leave(small_disk, 400_000)
+    leave(small_disk, 700_000)
     words = ("release", room / "log.csv", "-o", small_disk / "bundle", "-m", "markov-dp:epsilon=8")
     done = run(*words, "--public-actions", "--ledger", ledger, "--anyway", cwd=tmp_path)
     assert done.returncode == 5, done.stderr
