@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TESTS ?= tests
 
-.PHONY: setup demo desk test faults mutants check bench docs clean
+.PHONY: setup demo desk test faults mutants fuzz fuzz-guided check bench docs clean
 
 setup: $(VENV)/.installed $(VENV)/.sandbox
 	@command -v bwrap >/dev/null || echo "understudy cohort synthesize and understudy desk run code in a sandbox, which needs Linux and: sudo apt-get install bubblewrap libseccomp2"
@@ -66,15 +66,28 @@ faults: $(VENV)/.tools $(VENV)/.postgres
 mutants: $(VENV)/.tools
 	@$(BIN)/python -m tests.privacy.mutants --only '$(ONLY)'
 
+# A million broken files, a share for every reader; a run that was stopped goes on, and make fuzz N=2000000 adds to it.
+# What goes wrong is kept in out/fuzz.
+fuzz: $(VENV)/.tools
+	@$(BIN)/python -m tests.fuzz.run --inputs $(or $(N),1000000)
+
+# One reader, guided by what its code does: make fuzz-guided READER=log N=100000. atheris has a folder of its own.
+fuzz-guided: $(VENV)/.tools
+	@test -d $(VENV)/atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(VENV)/atheris \
+	  'atheris>=3' || echo "atheris does not install here"
+	@PYTHONPATH=$(VENV)/atheris $(BIN)/python -m tests.fuzz.guided $(or $(READER),log) --inputs $(or $(N),100000)
+
 check: $(VENV)/.tools
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-# What became slower since the last accepted run (benchmarks/accepted.json); make bench ACCEPT=1 accepts this one.
+# What became slower since the last accepted run (benchmarks/accepted.json), and how we compare with others, whose
+# packages go into environments of their own; make bench ACCEPT=1 accepts this run, make bench ONLY="fits lea" is a part.
 bench: $(VENV)/.tools
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run $(if $(ACCEPT),--accept)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run \
+	  $(if $(ACCEPT),--accept) $(if $(ONLY),--only $(ONLY))
 
 # The site of the documentation, without the network; what is made from the code is rendered first.
 docs: $(VENV)/.tools

@@ -1,4 +1,4 @@
-"""Processor time of functions and of commands; the best of a few runs, as what else runs only ever adds to it."""
+"""Processor time of functions and of commands: what else runs adds little to it, and the best of a few runs least."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+Work = Callable[[], object]
+
 
 @dataclass(frozen=True)
 class Spent:
@@ -21,14 +23,27 @@ class Spent:
     gigabytes: float
 
 
-def best_seconds(work: Callable[[], object], repeats: int = 3) -> float:
+def seconds_of(work: Work) -> float:
+    """Processor seconds of one run."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def best_seconds(work: Work, repeats: int = 3) -> float:
     """Processor seconds of the fastest of a few runs."""
-    seconds = []
-    for _ in range(repeats):
-        began = time.process_time()
-        work()
-        seconds.append(time.process_time() - began)
-    return min(seconds)
+    return min(seconds_of(work) for _ in range(repeats))
+
+
+def in_turns(*measures: Callable[[], float], rounds: int) -> list[list[float]]:
+    """Seconds by each measure in each round, after a run of each that is not counted.
+
+    Measures take turns, so that what changes on the machine in the meantime changes for all of them.
+    """
+    for measure in measures:
+        measure()
+    spent = [[measure() for measure in measures] for _ in range(rounds)]
+    return [list(seconds) for seconds in zip(*spent, strict=True)]
 
 
 def unit_seconds() -> float:

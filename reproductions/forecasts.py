@@ -45,22 +45,21 @@ COLUMNS = (
     "found",
 )
 MOST_ROWS = 400_000
-BEGIN, END = "<!-- table -->", "<!-- end of table -->"
-
 app = new_app("Measure whether forecasts come true.")
+
+
+def between(low: float, high: float, rng: np.random.Generator) -> float:
+    """A number of any size between two."""
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
 def drawn_log(rng: np.random.Generator) -> Interactions:
     """A simulated log of any size and shape."""
-
-    def between(low: float, high: float) -> float:
-        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
-
-    n_learners = round(between(30, 20_000))
+    n_learners = round(between(30, 20_000, rng))
     log = Classroom(
         n_learners=n_learners,
-        n_actions=round(between(5, 2_000)),
-        median_length=min(between(6, 80), MOST_ROWS / n_learners),
+        n_actions=round(between(5, 2_000, rng)),
+        median_length=min(between(6, 80, rng), MOST_ROWS / n_learners),
         length_spread=rng.uniform(0.5, 1.3),
         longest=1000,
         run=rng.uniform(1.5, 6.0),
@@ -128,10 +127,26 @@ def covered(rows: list[dict[str, str]]) -> str:
     return markdown_table(header, body)
 
 
-def page(text: str, rows: list[dict[str, str]]) -> str:
-    """The page with its table."""
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n{covered(rows)}\n{END}{rest.partition(END)[2]}"
+def with_table(text: str, table: str, name: str) -> str:
+    """The page with another table in the place of this name."""
+    begin, end = f"<!-- table {name} -->", f"<!-- end of table {name} -->"
+    before, _, rest = text.partition(begin)
+    return f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
+
+
+def measured_releases(
+    n_logs: int,
+    seed: int,
+    draw: Callable[[np.random.Generator], Interactions],
+    measure: Callable[[Interactions, float, str, np.random.Generator], list[list[object]]],
+) -> list[list[object]]:
+    """The rows of a table: what `measure` finds in a release of each log, at an epsilon of 0.5 to 8."""
+    rows: list[list[object]] = []
+    for place in progress.each(range(n_logs), "Releases"):
+        rng = np.random.default_rng((seed, place))
+        log, epsilon = draw(rng), between(0.5, 8.0, rng)
+        rows += measure(log, epsilon, "markov-dp" if place % 5 == 4 else "runs-dp", rng)
+    return rows
 
 
 @app.command()
@@ -140,15 +155,9 @@ def measure(
     seed: Annotated[int, typer.Option(help="Which logs.")] = 0,
 ) -> None:
     """Draw logs, make a release of each and write the table."""
-    rows: list[list[object]] = []
-    with progress.task("Releases", n_logs) as task:
-        for place in range(n_logs):
-            rng = np.random.default_rng((seed, place))
-            log, epsilon = drawn_log(rng), float(np.exp(rng.uniform(np.log(0.5), np.log(8.0))))
-            rows += measured(log, epsilon, "markov-dp" if place % 5 == 4 else "runs-dp", rng)
-            task.advance()
-    write_rows(TABLE, COLUMNS, rows)
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), rows_of(TABLE)), encoding="utf-8")
+    write_rows(TABLE, COLUMNS, measured_releases(n_logs, seed, drawn_log, measured))
+    text = with_table(PAGE.read_text(encoding="utf-8"), covered(rows_of(TABLE)), "walks")
+    PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

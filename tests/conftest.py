@@ -21,6 +21,8 @@ from tests.desk.support.postgresql import find_postgresql
 from tests.support.browser import CHROMIUM, browser
 from tests.support.processor_time import longest_first
 from tests.support.warm_sandbox import kept_warm
+from understudy.core.events import partitions
+from understudy.core.files import streams
 from understudy.core.pages.figures import Figure
 from understudy.logs.interactions import Interactions
 
@@ -134,3 +136,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
             "No PostgreSQL here: the desk was tested on SQLite only (.ci/postgres installs it)."
         )
+
+
+@pytest.fixture
+def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Call it, and from then on files are read in blocks of a few rows, and in several partitions."""
+
+    def large() -> None:
+        for name, value in (("LARGE_ROWS", 0), ("LARGE_TEXT", 0), ("LARGE_PACKED", 0)):
+            monkeypatch.setattr(streams, name, value)
+        monkeypatch.setattr(streams, "BLOCK_ROWS", 50)
+        monkeypatch.setattr(streams, "BLOCK_BYTES", 700)
+        monkeypatch.setattr(partitions, "PARTITION_ROWS", 60)
+
+    return large

@@ -65,7 +65,7 @@ def try_method(log: Interactions, method: Method, seed: int) -> dict[str, Any]:
     used = split.real.training
     if method.most_learners is not None and used.n_learners > method.most_learners:
         used = used.select(np.sort(rng.permutation(used.n_learners)[: method.most_learners]))
-    synthetic, cost = _synthetic(method, used, seed, rng)
+    synthetic, cost = run_method(method, used, seed, rng)
     refitted = method.label if method.refitted and cost.seconds <= REFITTED_SECONDS else None
     row: dict[str, Any] = {
         "method": method.label,
@@ -118,10 +118,10 @@ def run(words: list[str], most_seconds: float = MOST_SECONDS) -> tuple[str, Cost
     return text, Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def _synthetic(
+def run_method(
     method: Method, log: Interactions, seed: int, rng: np.random.Generator
 ) -> tuple[Interactions, Cost]:
-    """What the method's process makes of a log."""
+    """The synthetic log that the method's process makes of a log, and what the process took."""
     delta = default_delta(log.n_learners)
     with tempfile.TemporaryDirectory(prefix="understudy-peer-") as name:
         folder = Path(name)

@@ -12,6 +12,7 @@ __version__ = "0.2.0"
 
 # Where each public name stands.
 _HOMES = {
+    "understudy.core.engine.engine": ("running_on",),
     "understudy.core.privacy.guarantee": ("Guarantee",),
     "understudy.core.privacy.ledger": ("Ledger",),
     "understudy.core.privacy.spending": ("Spending",),
@@ -53,6 +54,7 @@ __all__ = ["__version__", *sorted((*_HOME_OF, *_WINGS))]
 if TYPE_CHECKING:
     from understudy import cohorts as cohort  # noqa: F401 (the job, by its name)
     from understudy import keystrokes as keystrokes
+    from understudy.core.engine.engine import running_on as running_on
     from understudy.core.privacy.guarantee import Guarantee as Guarantee
     from understudy.core.privacy.ledger import Ledger as Ledger
     from understudy.core.privacy.spending import Spending as Spending

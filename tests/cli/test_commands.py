@@ -68,6 +68,7 @@ def test_help_is_as_wide_as_the_terminal(tmp_path, monkeypatch, width):
 
 
 def test_a_log_without_a_terminal_shows_life_unless_it_is_to_be_quiet(monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setattr(terminal.TerminalProgress, "LINE_EVERY", 0.01)
     told = threading.Event()
     monkeypatch.setattr(terminal.typer, "echo", lambda text, **_: (lines.append(text), told.set()))
@@ -75,14 +76,19 @@ def test_a_log_without_a_terminal_shows_life_unless_it_is_to_be_quiet(monkeypatc
     with terminal.TerminalProgress().task("Fitting", 3) as task:
         task.advance()
         assert told.wait(10)
-    assert lines[0] in ("Fitting: 0 of 3", "Fitting: 1 of 3")
+    assert lines[0] == "Fitting: 0 of 3" or re.fullmatch(r"Fitting: 1 of 3, about \d+ s left", lines[0])
     lines.clear()
-    with terminal.TerminalProgress(quiet=True).task("Fitting", 3):
-        pass
+    for quiet, variable in ((True, ""), (False, "true"), (False, "1")):
+        monkeypatch.setenv("CI", variable)
+        told.clear()
+        with terminal.TerminalProgress(quiet=quiet).task("Fitting", 3) as task:
+            task.advance()
+            assert not told.wait(0.1)
     assert lines == []
 
 
 def test_a_line_that_says_nothing_new_is_not_printed_again(monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setattr(terminal.TerminalProgress, "LINE_EVERY", 0.001)
     lines, told = [], threading.Event()
     monkeypatch.setattr(terminal.typer, "echo", lambda text, **_: (lines.append(text), told.set()))
@@ -92,7 +98,12 @@ def test_a_line_that_says_nothing_new_is_not_printed_again(monkeypatch):
         assert not told.wait(0.1)
         task.advance()
         assert told.wait(10)
-    assert lines == ["Fitting: 0 of 3", "Fitting: 1 of 3"]
+    assert [line.split(",")[0] for line in lines] == ["Fitting: 0 of 3", "Fitting: 1 of 3"]
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.2, "1 s"), (80, "80 s"), (600, "10 min"), (9000, "2.5 h")])
+def test_a_time_to_wait_is_no_finer_than_it_is_known(seconds, words):
+    assert terminal.duration(seconds) == words
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ import pytest
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError
 from understudy.logs.generators.baselines import Drop
+from understudy.logs.generators.details import detail_shares
 from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.reading import read_log
 
 
@@ -55,3 +57,23 @@ def test_results_have_outcomes_where_events_have_none(tmp_path):
     (tmp_path / "results.csv").write_text("learner,task,passed\na,test,1\nb,test,0\n")
     log = read_log(tmp_path / "log.csv", results=tmp_path / "results.csv", empty_outcomes=True)
     assert log.to_polars()["outcome"].to_list() == [None, None, "yes", None, None, "no"]
+
+
+@pytest.mark.parametrize("generator", [MarkovDP(epsilon=8), RunsDP(epsilon=8)])
+def test_with_few_learners_outcomes_are_still_there(tmp_path, generator):
+    """120 learners of whom two of five rows are problems, among eighteen pages without an outcome."""
+    rng = np.random.default_rng(5)
+    rows = []
+    for learner in range(120):
+        for _ in range(int(rng.integers(10, 60))):
+            problem = rng.random() < 0.4
+            action = f"problem {rng.integers(12)}" if problem else f"page {rng.integers(18)}"
+            rows.append(f"s{learner},{action},{int(rng.random() < 0.7) if problem else ''}")
+    (tmp_path / "log.csv").write_text("\n".join(["learner,action,outcome", *rows]))
+    log = read_log(tmp_path / "log.csv", empty_outcomes=True, public_actions=True)
+    # As much of the budget as outcomes have elsewhere.
+    assert sum(detail_shares(log).values()) == pytest.approx(0.4)
+    frame = generator.fit(log, rng, seeded_noise(rng)).sample(None, rng).to_polars()
+    problems = frame.filter(frame["action"].str.starts_with("problem"))["outcome"]
+    assert problems.is_null().mean() < 0.35
+    assert (problems.drop_nulls() == "yes").mean() == pytest.approx(0.7, abs=0.12)

@@ -75,7 +75,7 @@ def test_parts_have_every_learner_once(log, monkeypatch):
 
 
 def test_an_engine_that_is_none_is_refused():
-    with pytest.raises(UsageError, match="no engine"), running_on("fast"):
+    with pytest.raises(UsageError, match="not an engine"), running_on("fast"):
         pass
 
 

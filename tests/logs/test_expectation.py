@@ -1,10 +1,12 @@
 """What a release is worth: what a goal needs, and the gate before the charge."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.support.command import run
 from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import RefusedError, UsageError
@@ -20,10 +22,12 @@ from understudy.logs.expectation import (
     without_jumps,
 )
 from understudy.logs.generators.baselines import Drop
-from understudy.logs.generators.forecast import ExpectedError, forecast, likeness
+from understudy.logs.generators.expected_error import ExpectedError, likeness
+from understudy.logs.generators.forecast import forecast
 from understudy.logs.generators.runs_dp import RunsDP
-from understudy.logs.release.card import expected_errors
+from understudy.logs.release.card import expected_errors, limits
 from understudy.logs.simulated.classroom import Classroom
+from understudy.logs.simulated.term import plan_of
 
 
 def classroom(n_learners, n_actions):
@@ -176,7 +180,39 @@ def test_a_card_knows_what_times_took():
     log = Classroom(n_learners=300, timed=True).simulate(np.random.default_rng(0)).declare()
     timed = replace(log, columns=())
     fitted = RunsDP(8.0).fit(timed, np.random.default_rng(0), seeded_noise(np.random.default_rng(0)))
-    assert fitted.detail_share_ == pytest.approx(0.295)
+    assert sum(fitted.detail_shares_.values()) == pytest.approx(0.295)
     claim = fitted.guarantee_for(timed)
     stated = expected_errors(fitted.sample(rng=np.random.default_rng(0)), fitted, claim)
     assert stated["shares"]["noise"] == pytest.approx(expected_of(timed, 8.0).shares.noise, rel=0.2)
+
+
+def test_explain_and_card_say_how_far_times_and_columns_will_be_off(tmp_path):
+    log = Classroom(n_learners=300, timed=True).simulate(np.random.default_rng(0)).declare()
+    log.to_polars("s").write_csv(tmp_path / "log.csv")
+    log.learners_to_polars("s").write_csv(tmp_path / "table.csv")
+    (tmp_path / "plan.toml").write_text(plan_of(log, "table.csv"))
+    asked = ("release", "log.csv", "--plan", "plan.toml", "--explain", "-o", "b", "--public-actions")
+    printed = run(*asked, cwd=tmp_path).stdout
+    assert "Expected errors of times" in printed
+    assert "'final_score' by up to" in printed
+    (at_8,) = [
+        each
+        for each in json.loads(run(*asked, "--json", cwd=tmp_path).stdout)["predictions"]
+        if each["epsilon"] == 8.0
+    ]
+    rng = np.random.default_rng(0)
+    fitted = RunsDP(8.0).fit(log, rng, seeded_noise(rng))
+    synthetic = fitted.sample(rng=rng)
+    stated = expected_errors(synthetic, fitted, fitted.guarantee_for(log))
+    assert stated["times"] == at_8["times"]
+    assert {name: column["most"] for name, column in stated["columns"].items()} == at_8["columns"]
+    assert stated["columns"]["hint"]["given"] == ["action", "outcome"]
+    first, second, third = limits(synthetic, keeps_rows=False)
+    assert "not the learner" in first
+    assert "neither times nor single actions" in second
+    assert "favourite hours do not show" in third
+    assert (
+        limits(synthetic, keeps_rows=True)
+        == limits(replace(log, term=None, columns=()), keeps_rows=False)
+        == []
+    )

@@ -1,15 +1,20 @@
 """Names that a generator finds privately: what is said before anything is spent, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.support.command import run
 from understudy.core.privacy.ledger import Ledger
+from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import RefusedError
+from understudy.logs.declared.columns import Column
+from understudy.logs.expectation import check_worth
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED
-from understudy.logs.names import FoundNames
+from understudy.logs.names import FoundNames, categories_doubts
 from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.synthesize import synthesize
 
@@ -71,3 +76,22 @@ def test_a_stand_in_shows_the_same_refusal():
         synthesize(classroom(40, 20), "markov-dp:epsilon=4")
     assert refused.value.code == "names-lost"
     assert synthesize(classroom(40, 20), "markov-dp:epsilon=4", anyway=True).log.n_rows
+
+
+@pytest.mark.parametrize(("n_learners", "keeps"), [(40, "about 0 %"), (2000, "about 100 %")])
+def test_what_categories_that_are_found_would_keep_is_said_before_the_charge(n_learners, keeps):
+    log = Classroom(n_learners=n_learners, timed=True).simulate(np.random.default_rng(0)).declare()
+    device = next(column for column in log.columns if column.declared.name == "device")
+    found = replace(log, columns=(Column(replace(device.declared, found=True), device.cells),), term=None)
+    doubts = categories_doubts(found, RunsDP(2.0))
+    assert len(doubts) == 1
+    assert "'device' are found privately" in str(doubts[0])
+    assert f"Stays inside: {keeps} of its cells would keep theirs" in str(doubts[0])
+    real = replace(found, simulated=False)
+    assert doubts[0] in check_worth(real, RunsDP(2.0), anyway=True)
+    assert categories_doubts(replace(found, columns=(device,)), RunsDP(2.0)) == ()
+    # As a fit does.
+    rng = np.random.default_rng(1)
+    drawn = RunsDP(2.0).fit(found, rng, seeded_noise(rng)).sample(None, rng)
+    others = (drawn.columns[0].cells == len(drawn.columns[0].declared.values)).mean()
+    assert others == (1.0 if n_learners == 40 else 0.0)

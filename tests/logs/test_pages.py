@@ -29,7 +29,8 @@ from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.expectation import expectation_figure
 from understudy.logs.generators.details import Details
-from understudy.logs.generators.forecast import ExpectedError, forecast, success_points
+from understudy.logs.generators.expected_error import ExpectedError
+from understudy.logs.generators.forecast import forecast, success_points
 from understudy.logs.histograms import _whole_ticks, histograms
 from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
@@ -306,6 +307,8 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
         "success_rate": 0.071,
         "rows_factor": 1.5,
         "steps": None,
+        "times": {},
+        "columns": {},
     }
     uses = uses_of(expected, 3000, 100)
     assert [(use.words, use.grade) for use in uses] == [
@@ -331,6 +334,22 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
         "no limit worth stating",
         tiny[3].words,
         "79.4 here; the original may have far fewer or far more",
+    ]
+    details = {
+        "times": {"hours": ExpectedError(noise=0.3, chance=0.1, unknowing=0.6).to_json()},
+        "columns": {
+            "grade": {"most": 0.034, "given": ["success rate", "'school'"]},
+            "note": {"most": 0.9, "given": []},
+        },
+    }
+    assert [(use.name, use.words, use.grade) for use in uses_of({**expected, **details}, 3000, 100)[5:]] == [
+        (
+            "the hours of the week at which learners work",
+            "about 32 percentage points, as a rule 16 to 57",
+            "rough",
+        ),
+        ("column 'grade'", "up to 4 percentage points; goes with success rate and 'school'", "close"),
+        ("column 'note'", "no limit worth stating; goes with nothing that stands out", "mostly noise"),
     ]
     words = words_of(card_page(content_of(NONE)))
     assert "percentage points" not in words

@@ -107,6 +107,33 @@ def test_finished_cells_are_not_computed_again(folder, log, monkeypatch):
     assert read(folder) == before
 
 
+def test_a_study_that_is_stopped_keeps_the_generators_that_are_done(log, tmp_path, monkeypatch):
+    """Ctrl-C in the shadows of the second generator: the first one's cells and shadows are not computed again."""
+    attacked = []
+    whole = study_module.shadow_attack_on
+
+    def stops(generator, *rest):
+        attacked.append(generator.label)
+        if generator.label == "markov":
+            raise KeyboardInterrupt
+        return whole(generator, *rest)
+
+    monkeypatch.setattr(study_module, "shadow_attack_on", stops)
+    with pytest.raises(KeyboardInterrupt):
+        study(log, GENERATORS, FEW, out=tmp_path / "study")
+    assert len(list((tmp_path / "study" / "cells").glob("drop*.json"))) == 2
+    # A write that was killed half-way leaves a file that is no cell, and that the next run removes.
+    half = next((tmp_path / "study" / "cells").glob("drop*.json"))
+    left = half.with_name(f".{half.name}-unfinished-99999999-x.json")
+    left.write_text("{")
+    monkeypatch.setattr(
+        study_module, "shadow_attack_on", lambda *a: (attacked.append(a[0].label), whole(*a))[1]
+    )
+    study(log, GENERATORS, FEW, out=tmp_path / "study")
+    assert attacked == ["drop:0", "markov", "markov"]
+    assert {row["method"] for row in read(tmp_path / "study")} == set(GENERATORS)
+
+
 def test_a_study_grows_by_seeds_without_repeating(folder, log, tmp_path):
     import shutil
 

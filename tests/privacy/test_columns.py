@@ -99,6 +99,8 @@ def random_columns(log, rng):
         Declared("d", Kind.number, "learner", low=0.0, high=10.0, step=0.5),
         Declared("e", Kind.time, "learner", low=0.0, high=1e6),
         Declared("f", Kind.category, "learner", values=("p", "q", "r")),
+        # At which actions it has values is public, and only rows there are asked about.
+        Declared("graded", Kind.flag, "row", at=log.actions[::2]),
     ]
     columns = []
     for each in declared:
@@ -147,7 +149,7 @@ def test_without_outcomes_columns_depend_on_actions_and_rows():
     rng = np.random.default_rng(0)
     fitted = MarkovDP(8.0).fit(pair[0], rng, seeded_noise(rng))
     assert fitted.sample(10, rng).outcome is None
-    assert {name for each in fitted.details_.learned_columns for name in each.given} <= {
+    assert {name for given in fitted.details_.columns.given.values() for name in given} <= {
         "action",
         "number of rows",
         "'group'",
@@ -306,7 +308,7 @@ def test_no_epsilon_and_no_log_is_too_small(epsilon, kind):
     log = replace(log, columns=(*log.columns, unbounded))
     fitted = kind(epsilon).fit(log, rng, seeded_noise(rng))
     sample = fitted.sample(20, rng)
-    assert [column.declared.name for column in sample.columns] == list("abcdefg")
+    assert [column.declared.name for column in sample.columns] == [*"abcdef", "graded", "g"]
     for column in sample.columns:
         declared, cell = column.declared, column.cells
         if declared.coded:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +23,7 @@ from understudy.cli.terminal import (
 )
 from understudy.core.engine.progress import reported_by
 from understudy.core.privacy.confirmation import Interrupted, Question, asked_by
-from understudy.errors import UnderstudyError, UsageError, safe_location
+from understudy.errors import MissingError, UnderstudyError, UsageError, safe_location
 
 # What the parser of the command line raises. Typer carries its own copy of Click: its base is found, not imported.
 CommandLineError: Any = typer.BadParameter.__mro__[2]
@@ -146,6 +148,8 @@ def run(arguments: list[str]) -> int:
             reported_by(TerminalProgress(quiet="--quiet" in arguments)),
         ):
             code: Any = app(arguments, standalone_mode=False)
+        # A full disk may show itself only now.
+        sys.stdout.flush()
         return int(code or 0)
     except UnderstudyError as error:
         complain(error, as_json, _notes(error), arguments)
@@ -169,6 +173,9 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if (fault := _machine_fault(error)) is not None:
+            complain(fault, as_json, _notes(error))
+            return fault.exit_code
         if os.environ.get("UNDERSTUDY_DEBUG"):
             raise
         # The message of an unforeseen error may quote a learner's record: say where, not what.
@@ -182,6 +189,25 @@ def run(arguments: list[str]) -> int:
             _notes(error),
         )
         return 1
+
+
+def _machine_fault(error: Exception) -> UnderstudyError | None:
+    """What this machine lacks, where no place in the library could say it better; None for another error."""
+    if isinstance(error, MemoryError):
+        return MissingError(
+            "there is not enough memory on this machine for what was asked.",
+            hint="close other programs, ask for less (fewer shadows, fewer learners), or use a larger machine.",
+            code="memory",
+        )
+    if not isinstance(error, OSError):
+        return None
+    from understudy.core.files.faults import disk_error
+
+    if error.filename is None:
+        # Nothing else is written without a name.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return disk_error(error, Path(os.fsdecode(error.filename)) if error.filename else None)
 
 
 def _notes(error: BaseException) -> list[str]:

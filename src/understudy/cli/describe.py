@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from understudy.cli.lazy import command_group
-from understudy.cli.logs import LogPath
 from understudy.cli.options import AsJson, grouped
 from understudy.cli.terminal import show
 from understudy.core.files.writing import check_not_input
@@ -21,7 +20,7 @@ app = command_group()
 @app.command()
 @grouped
 def describe(
-    file: LogPath,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The log, as a file or a folder.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Plan to write, such as understudy.toml.")],
     options: LogOptions,
     as_json: AsJson = False,

@@ -19,14 +19,21 @@ from understudy.logs.expectation import (
     time_split,
     without_jumps,
 )
-from understudy.logs.generators.forecast import USES, ExpectedError, Use, success_points
+from understudy.logs.generators.detail_forecast import TIME_USES, TimeUse, hidden
+from understudy.logs.generators.expected_error import ExpectedError
+from understudy.logs.generators.forecast import USES, Use, success_points
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import Interactions
+from understudy.logs.names import categories_doubts
 
 # Why there is no forecast of a use.
 _NOT_FORESEEN: dict[Use, str] = {"difficulties": "no outcomes", "steps": "in order"}
+_OF_TIMES = (
+    "Hours off: the share of attempts at another hour of the week. Gaps, sessions and leaving off: the largest "
+    "difference of the shares up to any gap, any number of sessions, any week. "
+)
 
 
 def explain_release(
@@ -78,6 +85,15 @@ def explain_release(
             for each, too_much in zip(forecasts, over, strict=True)
         ],
     )
+    if forecasts[0].times:
+        print_table(
+            "Expected errors of times",
+            ["epsilon", "hours of the week off", "gaps off", "sessions off", "leaving off"],
+            [
+                [f"{each.risk.epsilon:g}", *(_cell(each.times[use], use) for use in TIME_USES)]
+                for each in forecasts
+            ],
+        )
     if any(over):
         assert balance is not None
         typer.echo(f"Of '{balance.population}' {balance.state(like.guarantee_for(log))}.")
@@ -86,7 +102,10 @@ def explain_release(
         "Shares off: the share of attempts at another action than it should be. Difficulties off: the success rate of "
         "a typical action, in percentage points (a goal for --within is in log-odds, of which 0.1 is 2.5 points). "
         "Steps off: the share of steps that lead elsewhere. Rows off: the factor by which the number of rows may be "
-        "too high or low, as a rule. The card states the same forecast, from the synthetic log's own numbers of rows "
+        "too high or low, as a rule. "
+        + _OF_TIMES
+        * bool(forecasts[0].times)
+        + "The card states the same forecast, from the synthetic log's own numbers of rows "
         "and names: those of this log stay inside."
     )
     now = next((each for each in forecasts if each.risk.epsilon == asked), forecasts[-1])
@@ -96,9 +115,14 @@ def explain_release(
         for error in (now.of(use),)
     ]
     typer.echo(f"Of what is off at epsilon {now.risk.epsilon:g}: {'; '.join(parts)}.")
+    if now.columns:
+        limits = ", ".join(
+            f"'{name}' by up to {'~' * hidden(most)}{100 * most:.0f} %" for name, most in now.columns.items()
+        )
+        typer.echo(f"Columns off at epsilon {now.risk.epsilon:g}, in nineteen of twenty releases: {limits}.")
     if isinstance(like, RunsDP) and (words := without_jumps(forecasts)):
         typer.echo(words)
-    for line in _split(log):
+    for line in (*_split(log), *map(str, categories_doubts(log, generator))):
         typer.echo(line)
     for each in reached:
         typer.echo(f"{str(each)[0].upper()}{str(each)[1:]}")
@@ -122,12 +146,12 @@ def _split(log: Interactions) -> list[str]:
     return found
 
 
-def _percent(error: float, use: Use) -> str:
+def _percent(error: float, use: Use | TimeUse) -> str:
     """An error in percentage points, as the figure and the card state it."""
     return f"{100 * min(success_points(error) if use == 'difficulties' else error, 1.0):.0f}"
 
 
-def _cell(error: ExpectedError, use: Use) -> str:
+def _cell(error: ExpectedError, use: Use | TimeUse) -> str:
     """An error with its interval; a wave where it is noise for the most part."""
     expected, low, high = (_percent(each, use) for each in (error.expected, error.low, error.high))
     return f"{'~' * error.mostly_noise}{expected} % ({low}–{high})"

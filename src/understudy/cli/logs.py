@@ -16,6 +16,7 @@ from understudy.cli.options import AsJson, Quiet, Seed, grouped
 from understudy.cli.plan import draft, typed_over
 from understudy.cli.terminal import echo_json, print_table, recognised, show, tell, tell_reading, with_options
 from understudy.core.engine.engine import EngineOptions, running_on
+from understudy.core.files.addresses import database_address
 from understudy.core.files.columns import named_columns
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, write_text
@@ -30,6 +31,7 @@ from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.inspect import Inspection
 from understudy.logs.inspect import inspect as inspect_log
 from understudy.logs.interactions import Interactions
+from understudy.logs.log_in_database import open_log_in_database
 from understudy.logs.reading import LogOptions, planned, read_log, read_planned_log
 from understudy.logs.release.bundle import ReleaseOptions
 from understudy.logs.release.bundle import release as release_log
@@ -44,10 +46,11 @@ from understudy.logs.utility import METRICS
 app = command_group()
 
 LogPath = Annotated[
-    Path,
+    str,  # of an address, a path would drop a slash
     typer.Argument(
         metavar="FILE",
-        help="The log: csv, tsv, xlsx, parquet, json lines, another known format, or a folder.",
+        help="The log: csv, tsv, xlsx, parquet, json lines, another known format, or a folder. Or a table or query of "
+        "a database: duckdb:FILE?table=NAME, postgresql://USER@HOST/DATABASE?query=SELECT ...",
     ),
 ]
 Method = Annotated[
@@ -76,6 +79,7 @@ OwnLearners = Annotated[Path | None, typer.Option(help="Table of the learners of
 def inspect(
     file: LogPath,
     options: LogOptions,
+    engine: EngineOptions,
     html: Annotated[
         Path | None, typer.Option(help="Also write the result as a page with a picture, to read or to print.")
     ] = None,
@@ -89,9 +93,10 @@ def inspect(
 
     Example: understudy inspect log.csv --html inspection.html
     """
-    found = inspect_log(read_log(file, options), rng=np.random.default_rng(seed))
+    with running_on(engine.engine, engine.scratch):
+        found = inspect_log(read_log(file, options), rng=np.random.default_rng(seed))
     if html is not None:
-        check_not_input(html, file)
+        check_not_input(html, *found.origin.files)
         write_text(html, found.page())
     if as_json:
         echo_json(found.to_json())
@@ -114,6 +119,14 @@ def synthesize(
     options: SynthesizeOptions,
     engine: EngineOptions,
     method: Method = "runs-dp",
+    in_database: Annotated[
+        bool,
+        typer.Option(
+            "--in-database",
+            help="Rows of a log in a database stay there: the sums of markov-dp are computed as SQL. Names of actions "
+            "have to be public.",
+        ),
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -125,8 +138,8 @@ def synthesize(
 
     Example: understudy synthesize log.csv -o synthetic.csv -m runs-dp --public-actions
     """
-    log = _read(file, reading, as_json or quiet)
     with running_on(engine.engine, engine.scratch):
+        log = _read(file, reading, as_json or quiet, in_database=in_database)
         made = synthesize_log(log, method, options, out=out)
     show(made, as_json)
     tell(options.asked(made.guarantee), as_json or quiet)
@@ -251,6 +264,7 @@ def release(
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the bundle; must not be there yet.")],
     reading: LogOptions,
     options: ReleaseOptions,
+    engine: EngineOptions,
     method: Method = "runs-dp",
     explain: Annotated[
         bool,
@@ -289,24 +303,25 @@ def release(
     Example: understudy release log.csv -o bundle --public-actions
     """
     tell(typed_over(context), as_json or quiet)
-    log = _read(file, reading, as_json or quiet)
-    if write_plan is not None or plan_page is not None:
-        _plan(log, file, out, method, reading, options, write_plan, plan_page, as_json)
-        return
-    if explain or within:
-        log.origin.refuse_people("the synthetic file", log.actions)
-        goals = [Goal.parse(text) for text in within or ()]
-        account = Account.open(options, log.origin, simulated=log.simulated)
-        balance = None if account.simulated else account.balance()
-        generator = chosen_generator(method, None, options.risk, log)
-        explain_release(log, generator, options.n_learners, out, goals, balance, as_json)
-        return
-    show(release_log(log, out, method, options), as_json)
+    with running_on(engine.engine, engine.scratch):
+        log = _read(file, reading, as_json or quiet)
+        if write_plan is not None or plan_page is not None:
+            _plan(log, file, out, method, reading, options, write_plan, plan_page, as_json)
+            return
+        if explain or within:
+            log.origin.refuse_people("the synthetic file", log.actions)
+            goals = [Goal.parse(text) for text in within or ()]
+            account = Account.open(options, log.origin, simulated=log.simulated)
+            balance = None if account.simulated else account.balance()
+            generator = chosen_generator(method, None, options.risk, log)
+            explain_release(log, generator, options.n_learners, out, goals, balance, as_json)
+            return
+        show(release_log(log, out, method, options), as_json)
 
 
 def _plan(
     log: Interactions,
-    file: Path,
+    file: str,
     out: Path,
     method: str,
     reading: LogOptions,
@@ -324,10 +339,12 @@ def _plan(
                 code="two-plans",
                 settings=("write_plan", "plan"),
             )
-        settings = {"file": file, "out": out, "method": method, **recognised(log.origin, reading)}
+        address = database_address(file)
+        written = Path(file) if address is None else address.text(plan.parent)
+        settings = {"file": written, "out": out, "method": method, **recognised(log.origin, reading)}
         draft(plan, "release", settings, reading, options)
     if page is not None:
-        check_not_input(page, file)
+        check_not_input(page, *log.origin.files)
         write_text(page, release_plan_page(log, out, method, options))
     if as_json:
         echo_json({"spent": 0, "plan": plan and str(plan), "page": page and str(page)})
@@ -339,8 +356,8 @@ def _plan(
     typer.echo("Nothing was spent.")
 
 
-def _read(file: Path, options: LogOptions, quiet: bool) -> Interactions:
-    log = read_log(file, options)
+def _read(file: str, options: LogOptions, quiet: bool, *, in_database: bool = False) -> Interactions:
+    log = open_log_in_database(file, options) if in_database else read_log(file, options)
     tell_reading(log.origin, planned(options)[0], quiet)
     return log
 
@@ -348,8 +365,7 @@ def _read(file: Path, options: LogOptions, quiet: bool) -> Interactions:
 def _print_inspection(found: Inspection) -> None:
     origin = found.origin
     typer.echo("Columns: " + ", ".join(f"{role} = {name}" for role, name in origin.columns.items()) + ".")
-    name = "" if origin.path is None else origin.path.name
-    print_table(name, ["what", "value"], [list(pair) for pair in found.facts()])
+    print_table(origin.name, ["what", "value"], [list(pair) for pair in found.facts()])
     if origin.identifiers:
         print_table(
             f"Columns that identify people: {found.identifying}",

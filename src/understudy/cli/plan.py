@@ -19,6 +19,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from understudy.cli.terminal import option_of
+from understudy.core.files.addresses import database_address
 from understudy.core.files.documents import parse_toml
 from understudy.errors import DataError, UsageError
 
@@ -88,9 +89,15 @@ def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
         table = {**table, "file": files.pop()} if len(files) == 1 else table
     paths = ("file", "out", "ledger", "actions_file", "exclude", "learners", "results")
     return {
-        name: str(plan.parent / value) if name in paths and isinstance(value, str) else value
+        name: _seen_from(plan.parent, value) if name in paths and isinstance(value, str) else value
         for name, value in table.items()
     }
+
+
+def _seen_from(folder: Path, written: str) -> str:
+    """A path that is relative to a folder, or the address of a database whose file may be."""
+    address = database_address(written)
+    return str(folder / written) if address is None else address.seen_from(folder).text()
 
 
 def draft(plan: Path, command: str, settings: Mapping[str, Any], *options: Any) -> None:

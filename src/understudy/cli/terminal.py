@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import re
 import shlex
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -212,13 +214,16 @@ def complain(
 
 
 class TerminalProgress:
-    """Shows tasks as bars on a terminal; elsewhere a line now and then, so that a log shows life."""
+    """Shows tasks as bars on a terminal; elsewhere a line now and then, so that a log shows life.
+
+    Nothing is shown where nobody looks: with `quiet`, and in continuous integration, which sets CI.
+    """
 
     # Seconds between two lines where there is no terminal, and before the first.
     LINE_EVERY = 10.0
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet = quiet
+        self._quiet = quiet or os.environ.get("CI", "").lower() not in ("", "0", "false")
 
     @contextlib.contextmanager
     def task(self, name: str, total: int | None) -> Iterator[Task]:
@@ -262,6 +267,7 @@ class _Lines:
     def __init__(self, name: str, total: int | None, every: float | None) -> None:
         self._name, self._total, self._every = name, total, every
         self._done, self._note, self._ended = 0, "", threading.Event()
+        self._begun = time.monotonic()
 
     def __enter__(self) -> _Lines:
         if self._every is not None:
@@ -272,19 +278,35 @@ class _Lines:
         self._ended.set()
 
     def _tell(self, stream: TextIO) -> None:
-        of, last = f" of {self._total}" if self._total else "", ""
+        last: tuple[int, str] | None = None
         while not self._ended.wait(self._every):
-            line = f"{self._name}: {self._done}{of} {self._note}".rstrip()
+            state = self._done, self._note
             # The same line once more would say nothing.
-            if line != last:
-                typer.echo(line, file=stream)
-            last = line
+            if state != last:
+                typer.echo(self._line(*state), file=stream)
+            last = state
+
+    def _line(self, done: int, note: str) -> str:
+        if not self._total:
+            return f"{self._name} {note}".rstrip()
+        left = ""
+        if 0 < done < self._total:
+            seconds = (time.monotonic() - self._begun) * (self._total - done) / done
+            left = f", about {duration(seconds)} left"
+        return f"{self._name}: {done} of {self._total}{left} {note}".rstrip()
 
     def advance(self, n: int = 1) -> None:
         self._done += n
 
     def note(self, text: str) -> None:
         self._note = text
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, no finer than it is known."""
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def somebody_is_there() -> bool:

@@ -18,6 +18,7 @@ from understudy.core.extras import needs_extra
 from understudy.core.files.frames import as_polars
 from understudy.core.files.learner_ids import Digests, digests_of
 from understudy.core.files.origin import Origin
+from understudy.core.files.parquet import read_whole_parquet
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.writing import check_suffix, write_table, write_text
 from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFIX
@@ -49,11 +50,20 @@ class Cohort:
     def __post_init__(self) -> None:
         shape = (len(self.label), self.schema.n_features, self.schema.n_weeks)
         if self.values.shape != shape:
-            raise DataError(f"a cohort of this schema has the shape {shape}, not {self.values.shape}.")
+            raise DataError(
+                f"a cohort of this schema has the shape {shape}, not {self.values.shape}.",
+                hint="give a value for each learner, feature and week.",
+            )
         if self.values.size and not (np.isfinite(self.values).all() and self.values.min() >= 0):
-            raise DataError("the values of a cohort are finite numbers of at least 0.")
+            raise DataError(
+                "the values of a cohort are finite numbers of at least 0.",
+                hint="write 0 where a learner did nothing, and leave learners without data out.",
+            )
         if len(self.label) and not (self.label.min() >= 0 and self.label.max() < self.schema.n_labels):
-            raise DataError("a label of the cohort lies outside the declared ones.")
+            raise DataError(
+                "a label of the cohort lies outside the declared ones.",
+                hint="declare all labels, or correct the table.",
+            )
         cut = np.minimum(self.values, self.schema.highs[None, :, None])
         for name, column in (("values", cut), ("label", self.label.view())):
             column.setflags(write=False)
@@ -198,7 +208,7 @@ def read_cohort(path: Path | str, schema: Path | str | Schema | None = None) -> 
     declared = schema if isinstance(schema, Schema) else Schema.read(Path(schema or beside))
     try:
         frame = (
-            pl.read_parquet(path)
+            read_whole_parquet(path)
             if path.suffix.lower() == ".parquet"
             else pl.read_csv(path, infer_schema=False)  # each cell by itself: no row decides a column's type
         )
@@ -266,9 +276,9 @@ def check_schema_beside(path: Path, schema: Schema) -> None:
 
 def _first_learner(path: Path) -> str | None:
     try:
-        frame = pl.scan_parquet(path) if path.suffix.lower() == ".parquet" else pl.scan_csv(path)
-        return str(frame.select("learner").head(1).collect().item())
-    except (pl.exceptions.PolarsError, OSError, ValueError):
+        frame = read_whole_parquet(path) if path.suffix.lower() == ".parquet" else pl.scan_csv(path)
+        return str(frame.lazy().select("learner").head(1).collect().item())
+    except (UnderstudyError, pl.exceptions.PolarsError, OSError, ValueError):
         return None
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from understudy.core.engine import progress
 from understudy.core.privacy.risk import RISKS, RiskLimit, StatedRisk
 from understudy.errors import UsageError
 from understudy.exams.agreement import expected_agreement, fewest_answers
@@ -143,8 +144,14 @@ def forecast(
                 epsilons[method] = epsilon_of(method)
         return epsilons
 
-    rows = [each for epsilon in EPSILONS for each in row(dict.fromkeys(PRIVATE, epsilon))]
-    rows += [each for risk in RISKS for each in row(within(RiskLimit.parse(risk)))]
+    rows = []
+    with progress.task("Simulating exams", len(EPSILONS) + len(RISKS)) as step:
+        for epsilon in EPSILONS:
+            rows += row(dict.fromkeys(PRIVATE, epsilon))
+            step.advance()
+        for risk in RISKS:
+            rows += row(within(RiskLimit.parse(risk)))
+            step.advance()
     return sorted(rows, key=lambda each: -each.total_noise)
 
 

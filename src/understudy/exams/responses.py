@@ -278,8 +278,7 @@ _BLOCK = 8192
 
 
 def _codes(values: pl.Series, names: pl.Series) -> NDArray[np.int64]:
-    codes = pl.Series(range(len(names)), dtype=pl.Int64)
-    return values.replace_strict(names, codes, return_dtype=pl.Int64).to_numpy()
+    return values.cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
 
 
 def item_spelling(name: str) -> str:

@@ -104,8 +104,9 @@ def read_attacks(path: Path, coarsening: Coarsening, n_learners: int) -> list[di
             f"there is no file {path}.", hint="give results.csv of a sweep.", settings=("attacks",)
         )
     try:
-        rows = pl.read_csv(path)
-    except pl.exceptions.PolarsError:
+        # Each cell by itself: what one row holds must not make words of a column into numbers.
+        rows = pl.read_csv(path, infer_schema=False)
+    except (pl.exceptions.PolarsError, OSError):
         raise DataError(f"{path.name} is not a table.", hint="give results.csv of the sweep.") from None
     if missing := {*_FIGURES.values(), "level", "way", "size", "measure"} - set(rows.columns):
         raise DataError(
@@ -118,6 +119,11 @@ def read_attacks(path: Path, coarsening: Coarsening, n_learners: int) -> list[di
         & (pl.col("way") == name)
         & (pl.col("size").cast(pl.Float64, strict=False) == _size(size))
     )
+    numbers = ("value", "low", "high", "baseline")
+    found = found.with_columns(
+        pl.col(numbers).cast(pl.Float64, strict=False),
+        pl.col("k", "n_learners").cast(pl.Float64, strict=False).cast(pl.Int64, strict=False),
+    )
     # The strongest first: a reader of one line reads that one.
     found = found.sort(["k", "value", "name"], descending=[True, True, False])
     if not found.height:
@@ -126,10 +132,13 @@ def read_attacks(path: Path, coarsening: Coarsening, n_learners: int) -> list[di
             hint="run the sweep with this size, or leave its results out.",
             settings=("attacks",),
         )
-    swept = found["n_learners"].cast(pl.Int64, strict=False).to_list()
-    if any(number is None or number < 1 for number in swept):
+    swept = found["n_learners"].to_list()
+    if (
+        any(number is None or number < 1 for number in swept)
+        or found[["k", "value"]].null_count().sum_horizontal()[0]
+    ):
         raise DataError(
-            f"{path.name} does not say on how many learners it was measured.",
+            f"{path.name} does not say what was measured, or on how many learners.",
             hint="give results.csv as the sweep wrote it.",
         )
     if max(swept) > n_learners:

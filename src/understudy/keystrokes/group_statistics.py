@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.core.files.documents import read_text
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_new_json, write_json
 from understudy.core.options import settled
@@ -339,11 +340,12 @@ def _groups(groups: str | None, labelled: bool) -> tuple[str, ...]:
 
 def read_digraphs(path: Path) -> tuple[str, ...]:
     """Declared digraphs of a file, one per line."""
-    if not path.is_file():
-        raise UsageError(
-            f"there is no file {path}.", hint="give a file with one digraph per line.", settings=("digraphs",)
-        )
-    return parse_digraphs(path.read_text(encoding="utf-8").splitlines(), f" of {path}")
+    try:
+        text = read_text(path, hint="give a file with one digraph per line.")
+    except UsageError as error:
+        error.settings = ("digraphs",)
+        raise
+    return parse_digraphs(text.splitlines(), f" of {path}")
 
 
 def parse_digraphs(lines: Sequence[str], place: str = "") -> tuple[str, ...]:

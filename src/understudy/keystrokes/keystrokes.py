@@ -6,6 +6,8 @@ names of keys that make none (`Backspace`, `Shift`).
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +19,7 @@ from understudy.errors import DataError
 IntArray = NDArray[np.integer[Any]]
 
 NANOSECONDS = 1_000_000  # in a millisecond, the unit in which people speak about typing
+ROWS_OF_A_PART = 1 << 22
 UNKNOWN = -1  # a hold time, a week or a label that the file does not have
 
 
@@ -54,7 +57,7 @@ class Keystrokes:
         first = self.offsets[:-1][self.lengths > 0]
         if self.follows[first].any():
             raise DataError("a learner's first key follows another learner's.")
-        if (self.latencies[self.follows] < 0).any():
+        if (self.follows[1:] & (self.time[1:] < self.time[:-1])).any():
             raise DataError("a key follows one that was pressed later.")
         for name in ("key", "time", "follows", "offsets", "session", "week", "hold"):
             column = getattr(self, name)
@@ -91,6 +94,23 @@ class Keystrokes:
     def latencies(self) -> NDArray[np.int64]:
         """Nanoseconds since the row before; a latency of typing only where `follows` says so."""
         return np.diff(self.time, prepend=self.time[:1])
+
+    def parts(self) -> Iterator[Keystrokes]:
+        """Some learners after the other, so that what is computed row by row fits into memory."""
+        cuts = np.searchsorted(self.offsets, np.arange(0, self.n_rows, ROWS_OF_A_PART)).tolist()
+        cuts = [0, *sorted({*cuts} - {0, self.n_learners}), self.n_learners]
+        for begin, end in itertools.pairwise(cuts):
+            first, last = self.offsets[begin], self.offsets[end]
+            yield replace(
+                self,
+                key=self.key[first:last],
+                time=self.time[first:last],
+                follows=self.follows[first:last],
+                offsets=self.offsets[begin : end + 1] - first,
+                session=self.session[first:last],
+                week=self.week[first:last],
+                hold=None if self.hold is None else self.hold[first:last],
+            )
 
     def rows(self, chosen: NDArray[np.bool_]) -> Keystrokes:
         """The chosen rows of all learners; a key whose predecessor was not chosen follows none."""

@@ -6,6 +6,7 @@ below 10 ms an editor types, above 750 ms the typist thinks.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -75,6 +76,17 @@ class Totals:
         count[:, found], total[:, found] = self.count[:, known[found]], self.total[:, known[found]]
         return Totals(features, count, total, self.speed_count, self.speed_total)
 
+    @classmethod
+    def of_all(cls, parts: Sequence[Totals]) -> Totals:
+        """Of the owners of all parts, which have the same features."""
+        return cls(
+            parts[0].features,
+            np.concatenate([part.count for part in parts]),
+            np.concatenate([part.total for part in parts]),
+            np.concatenate([part.speed_count for part in parts]),
+            np.concatenate([part.speed_total for part in parts]),
+        )
+
     def owners(self, chosen: Codes) -> Totals:
         """Only the owners at these positions."""
         return Totals(
@@ -111,6 +123,13 @@ def count_latencies(
         counts.append(count)
         totals.append(total)
     return Totals(tuple(names), np.hstack(counts), np.hstack(totals), speed_count[:, 0], speed_total[:, 0])
+
+
+def in_order(features: Iterable[str], kind: Kind, keys: tuple[str, ...]) -> list[str]:
+    """Features of one kind as `count_latencies` lists them."""
+    place = {shown(key): at for at, key in enumerate(keys)}
+    prefix = {Kind.key: TO, Kind.hold: HOLD}.get(kind, "")
+    return sorted(features, key=lambda name: [place[key] for key in name.removeprefix(prefix).split(ARROW)])
 
 
 def latency_rows(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +19,7 @@ from understudy.errors import DataError, UsageError
 from understudy.keystrokes.coarsening import parse_coarsening
 from understudy.keystrokes.formats.reading import KeystrokeSource
 from understudy.keystrokes.keystrokes import Keystrokes
-from understudy.keystrokes.latencies import Kind, Totals, count_latencies
+from understudy.keystrokes.latencies import Kind, Totals, count_latencies, in_order
 
 N_FEATURES = 25
 MIN_OCCURRENCES = 5  # of a feature, for its average to count
@@ -121,11 +123,14 @@ def enough_typed(
     keystrokes: Keystrokes, least: int = MIN_CHARACTERS, first_week_only: bool = True
 ) -> NDArray[np.int64]:
     """Positions of the learners who typed enough: in the first week when there are weeks, else in all."""
-    counted: Any = np.ones(keystrokes.n_rows, dtype=bool)
-    if first_week_only and (keystrokes.week >= 0).any():
-        counted = keystrokes.week == keystrokes.week[keystrokes.week >= 0].min()
-    characters = np.bincount(keystrokes.learner[counted], minlength=keystrokes.n_learners)
-    return np.flatnonzero(characters >= least)
+    week = keystrokes.week
+    no_week = np.iinfo(np.int32).max
+    first = int(week.min(where=week >= 0, initial=no_week)) if first_week_only else no_week
+    characters = []
+    for part in keystrokes.parts():
+        counted: Any = slice(None) if first == no_week else part.week == first
+        characters.append(np.bincount(part.learner[counted], minlength=part.n_learners))
+    return np.flatnonzero(np.concatenate(characters) >= least)
 
 
 @dataclass(frozen=True)
@@ -215,6 +220,30 @@ class LearnerProfiles:
         return notebook_table(" ".join(self.lines()), self.to_frame())
 
 
+def _totals(typing: Keystrokes, chosen: NDArray[np.int64], kinds: tuple[Kind, ...]) -> Totals:
+    """The totals of the chosen learners, for the features that half of them typed; no others are common.
+
+    A part of the learners at a time: all features that occur would be too many for all learners at once.
+    """
+
+    def parts(kinds: tuple[Kind, ...]) -> Iterator[Totals]:
+        is_chosen = np.zeros(typing.n_learners, dtype=bool)
+        is_chosen[chosen] = True
+        for part in typing.parts():
+            own, is_chosen = np.split(is_chosen, [part.n_learners])
+            owner = np.where(own, np.cumsum(own) - 1, -1)
+            yield count_latencies(part, owner[part.learner], int(own.sum()), kinds)
+
+    features: list[str] = []
+    for kind in kinds:
+        typists: Counter[str] = Counter()
+        for totals in parts((kind,)):
+            typists.update(dict(zip(totals.features, (totals.count > 0).sum(axis=0).tolist(), strict=True)))
+        wanted = [name for name, number in typists.items() if 2 * number >= len(chosen)]
+        features += in_order(wanted, kind, typing.keys)
+    return Totals.of_all([totals.named(tuple(features)) for totals in parts(kinds)])
+
+
 def profile(
     source: KeystrokeSource,
     options: ProfileOptions = ProfileOptions(),  # noqa: B008 (frozen)
@@ -243,9 +272,8 @@ def profile(
             settings=("min_characters",),
         )
     rng = np.random.default_rng()
-    typing = typing.learners(rng.permutation(chosen))
     kinds = tuple(Kind(name) for name in options.kinds.split(","))
-    totals = count_latencies(typing, typing.learner, typing.n_learners, kinds)
+    totals = _totals(typing, chosen, kinds).owners(rng.permutation(len(chosen)))
     common = most_common([totals], options.digraphs)
     if not len(common):
         raise DataError(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, chance_level, judge
 from understudy.core.attacks.subsequences import MatchingWork
+from understudy.core.engine import progress
 from understudy.core.engine.tasks import n_cores, run_tasks
 from understudy.core.pages.charts import Look, Point, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
@@ -224,17 +225,19 @@ def audit(
     member = np.arange(population.n_learners) < members.n_learners
     knowledge = Knowledge(population, members.n_learners)
     matching = MatchingWork()
-    scores = membership_scores(knowledge, synthetic, None, n_cores(), matching)
-    return Audit(
-        risk=judged_risk(knowledge, member, scores, rng),
-        chance=judged_chance(knowledge, member, scores, rng),
-        attribute=attribute_attack(members, outsiders, synthetic, rng) if judged else None,
-        column_attributes=tuple(column_attribute_attacks(members, outsiders, synthetic, rng)),
-        utility=measure(Real(members, outsiders), synthetic),
-        strange_share=strange_share,
-        matching=matching,
-        notes=tuple(notes),
-    )
+    with progress.task("Attacking and measuring", 5) as step:
+        scores = membership_scores(knowledge, synthetic, None, n_cores(), matching)
+        step.advance()
+        risk = judged_risk(knowledge, member, scores, rng)
+        step.advance()
+        chance = judged_chance(knowledge, member, scores, rng)
+        step.advance()
+        attribute = attribute_attack(members, outsiders, synthetic, rng) if judged else None
+        columns = tuple(column_attribute_attacks(members, outsiders, synthetic, rng))
+        step.advance()
+        utility = measure(Real(members, outsiders), synthetic)
+        step.advance()
+    return Audit(risk, chance, attribute, columns, utility, strange_share, matching, tuple(notes))
 
 
 def _told_by(synthetic: Interactions, population: Interactions) -> Interactions:

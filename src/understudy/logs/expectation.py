@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.core.files.words import counted
+from understudy.core.files.words import counted, listed
 from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
 from understudy.core.privacy.balance import Balance
@@ -63,7 +63,7 @@ def expected_of(
     lengths = np.minimum(log.lengths, longest)
     return forecast(
         n_learners or log.n_learners,
-        log.n_actions if names is None else round(names.n_told) + 1,
+        log.n_actions if names is None else round(names.n_released) + 1,
         float(lengths.mean()),
         epsilon,
         pooled=None if names is None else 1.0 - names.kept,
@@ -72,7 +72,8 @@ def expected_of(
         lengths=np.bincount(lengths, minlength=longest + 1)[1:] / len(lengths),
         in_order=log.declared and log.chapters is not None,
         outcomes=log.outcome is not None,
-        details=sum(detail_shares(log).values()),
+        details=detail_shares(log),
+        columns=[column.declared for column in log.columns],
     )
 
 
@@ -265,10 +266,11 @@ def check_worth(
     if not isinstance(generator, MarkovDP) or log.simulated:
         return doubts
     epsilon = generator.guarantee(log.n_learners).epsilon
-    noisy = expected_of(log, epsilon, like=generator).mostly_noise_for
-    if not noisy:
+    foreseen = expected_of(log, epsilon, like=generator)
+    noisy = foreseen.mostly_noise_for
+    about = listed([*(WORDS[use] for use in noisy), *foreseen.noisy_details])
+    if not about:
         return doubts
-    about = " and ".join(WORDS[use] for use in noisy)
     sentence = f"Stays inside: at epsilon {epsilon:g} little but noise is to be expected about {about}."
     if anyway or not meant & set(noisy):
         return (*doubts, Doubt(sentence))

@@ -38,8 +38,13 @@ def interactions_from_frame(
     cells: CellOptions = CellOptions(),  # noqa: B008 (frozen)
     declared: Mapping[str, Declared] = MappingProxyType({}),
     term: Term | None = None,
+    *,
+    may_be_empty: bool = False,
 ) -> Interactions:
-    """See `Interactions.from_frame`; `declared` are columns by what they are called in the frame."""
+    """See `Interactions.from_frame`; `declared` are columns by what they are called in the frame.
+
+    A piece of a large log may be empty.
+    """
     table = as_polars(frame)
     wanted = {role: name for role, name in columns.items() if name is not None}
     missing = [name for name in (*wanted.values(), *declared) if name not in table.columns]
@@ -51,7 +56,7 @@ def interactions_from_frame(
             settings=("learner", "action", "outcome", "time"),
             roles=[role for role, name in wanted.items() if name in missing],
         )
-    if table.height == 0:
+    if table.height == 0 and not may_be_empty:
         raise DataError("the log is empty: there is a header but no row.", hint="check the export.")
     whole, table = table, table.select(pl.col(name).alias(role) for role, name in wanted.items())
     for role in ("learner", "action"):
@@ -261,6 +266,8 @@ def _codes(values: pl.Series, *, ordered: bool = False) -> tuple[IntArray, tuple
     if ordered:
         names = list(natural_order(names))
     lookup = pl.Series(names, dtype=pl.String)
+    if not names:
+        return np.empty(0, dtype=np.int32), ()
     codes = values.replace_strict(lookup, pl.Series(range(len(names)), dtype=pl.Int32), return_dtype=pl.Int32)
     return codes.to_numpy().copy(), tuple(names)
 

@@ -70,7 +70,7 @@ class Inspection:
     def to_json(self) -> dict[str, Any]:
         """The inspection for machines."""
         return {
-            "file": None if self.origin.path is None else self.origin.path.name,
+            "file": self.origin.name or None,
             "format": self.origin.format,
             "columns": dict(self.origin.columns),
             "notes": list(self.origin.notes),

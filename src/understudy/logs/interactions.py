@@ -16,12 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from understudy.core.events.event_table import CellOptions
 from understudy.core.extras import needs_extra
 from understudy.core.files.origin import Origin
+from understudy.core.files.words import counted
 from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFIX, natural_order
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 from understudy.logs.declared.cells import check_declared
 from understudy.logs.declared.columns import Column, Declared
+from understudy.logs.declared.course import Course
 from understudy.logs.declared.term import Term
 
 if TYPE_CHECKING:
@@ -42,8 +44,8 @@ class Interactions:
     `item`, `time` and `group` are optional, too; `group` has one code per learner. `declared` says that the
     vocabulary is public: it was given by the custodian, and does not depend on what the learners did. `chapters`
     has one code per action where the custodian also declared that the actions are in the order of the course.
-    `columns` are what the custodian declared beside these, of rows or of learners. With a `term` the times are part of
-    what is told about a log; without one they put its rows in order, and generators leave them out.
+    `columns` are what the custodian declared beside these, of rows or of learners. With a `term` the times are
+    included; without one they put its rows in order, and generators leave them out.
     `origin` is the file or frame that the log was read from. A synthetic log has the `guarantee` of its generator,
     and the `card` under which it was charged.
     """
@@ -105,6 +107,11 @@ class Interactions:
         return f"<{'simulated ' if self.simulated else ''}Interactions: {size}>"
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether the rows are not here: then there are sums over learners, and no rows."""
+        return False
+
+    @property
     def n_rows(self) -> int:
         """Number of attempts."""
         return len(self.action)
@@ -150,7 +157,7 @@ class Interactions:
 
     @property
     def has_times(self) -> bool:
-        """Whether times are part of what is told about the log."""
+        """Whether times are included in what is released of the log."""
         return self.time is not None and self.term is not None
 
     @property
@@ -205,8 +212,8 @@ class Interactions:
         Rows are grouped by learner in order of appearance; within a learner the order of
         the frame is kept, or the order of `time` when it is given; numbers in it count `time_unit` (s, ms, us
         or ns), which the end of the column's name may state as well (time_ms). With a `term` (`Term()` where no day is
-        public) the times are part of what is told; without one they only put the rows in order. `columns` are
-        what else is told, as declared; columns that are not are left out. `first_line` is the
+        public) the times are included; without one they only put the rows in order. `columns` are
+        what else is included, as declared; columns that are not are left out. `first_line` is the
         line of the file on which the first row stands, so that an error can name a line;
         `single_rows` admits a log in which no learner has two rows (thinned data).
         """
@@ -286,6 +293,26 @@ class Interactions:
         return replace(
             self, action=code[self.action], actions=(*position, POOLED), declared=True, chapters=own
         )
+
+    def with_course(self, course: Course) -> Interactions:
+        """The log with what a custodian lists about its actions; those that are not listed become one."""
+        log = self.with_vocabulary(course.actions, course.chapters)
+        if course.with_outcome is None:
+            return log
+        # Of what is pooled it is not known.
+        at = (*course.with_outcome, POOLED)
+        columns, notes = [], []
+        for column in log.columns:
+            if column.declared.is_outcome:
+                declared = replace(column.declared, at=at)
+                elsewhere = ~declared.has_values(log.actions)[log.action]
+                if n_lost := int((~column.missing & elsewhere).sum()):
+                    rows = counted(n_lost, "row")
+                    notes.append(f"Outcomes at actions that have none, as declared: {rows}, left out.")
+                column = Column(declared, np.where(elsewhere, -1, column.cells))
+            columns.append(column)
+        origin = replace(log.origin, notes=(*log.origin.notes, *notes))
+        return replace(log, columns=tuple(columns), origin=origin)
 
     def select(self, learners: ArrayLike) -> Interactions:
         """The log of some learners, in the order given; the vocabulary stays."""
@@ -382,9 +409,19 @@ def common_vocabulary(*logs: Interactions) -> tuple[Interactions, ...]:
     return tuple(log.recode(names) for log in logs)
 
 
-def as_log(given: Any) -> Interactions:
-    """What a verb was given, if it is a log; a file or a frame becomes one first."""
+def as_log(given: Any, *, elsewhere: bool = False) -> Interactions:
+    """What a verb was given, if it is a log; a file or a frame becomes one first.
+
+    Only with `elsewhere` it may be a log whose rows are in a database.
+    """
     if isinstance(given, Interactions):
+        if given.elsewhere and not elsewhere:
+            raise UsageError(
+                "the rows of this log stay in a database, where only `synthesize` with markov-dp works on them.",
+                hint="leave `in_database` out: then its rows are read.",
+                code="rows-elsewhere",
+                settings=("in_database",),
+            )
         return given
     raise UsageError(
         f"a log is needed, and {type(given).__name__} is no log.",

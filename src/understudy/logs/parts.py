@@ -7,17 +7,17 @@ on the log alone.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from understudy.core.engine.engine import current_engine, scratch_parent
-from understudy.core.files.scratch import Scratch
+from understudy.core.engine import progress
+from understudy.core.engine.engine import Engine, current_engine, shared_scratch
+from understudy.core.files.shared_storage import read_array, scratch_at, write_array
 from understudy.logs.interactions import IntArray, Interactions
 
 Result = TypeVar("Result")
@@ -36,29 +36,18 @@ class StoredWalks:
     chapters: tuple[int, ...] | None
 
     @classmethod
-    def write(cls, log: Interactions, folder: Path) -> StoredWalks:
-        """Write a log's walks to a folder."""
+    def write(cls, log: Interactions, folder: str) -> StoredWalks:
+        """Write a log's walks to a folder, or below a URL."""
         for name in ("action", "outcome", "offsets"):
             column = getattr(log, name)
             if column is not None:
-                np.save(folder / f"{name}.npy", column)
+                write_array(folder, name, column)
         chapters = None if log.chapters is None else tuple(log.chapters.tolist())
-        return cls(str(folder), log.actions, log.outcome is not None, chapters)
+        return cls(folder, log.actions, log.outcome is not None, chapters)
 
-    def column(self, name: str) -> NDArray[np.generic]:
-        """A column, of which only what is used is read."""
-        found: NDArray[np.generic] = np.load(Path(self.folder) / f"{name}.npy", mmap_mode="r")
-        return found
-
-    def open(self) -> Interactions:
-        """The log."""
-        return Interactions(
-            self.column("action"),  # type: ignore[arg-type]
-            self.column("outcome") if self.has_outcomes else None,  # type: ignore[arg-type]
-            self.column("offsets"),  # type: ignore[arg-type]
-            self.actions,
-            chapters=None if self.chapters is None else np.array(self.chapters),
-        )
+    def read(self, name: str, begin: int, end: int) -> IntArray:
+        """A part of a column; no more of it is read."""
+        return cast(IntArray, read_array(self.folder, name, begin, end))
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,20 +61,25 @@ class LogPart:
     def log(self) -> Interactions:
         """The part as a log: actions and outcomes, without times and columns."""
         whole = self.whole
+        read: Callable[[str, int, int], IntArray]
         if isinstance(whole, StoredWalks):
-            action, offsets = whole.column("action"), whole.column("offsets")
-            outcome = whole.column("outcome") if whole.has_outcomes else None
+            read, has_outcomes = whole.read, whole.has_outcomes
             chapters = None if whole.chapters is None else np.array(whole.chapters)
         else:
-            action, outcome, offsets, chapters = whole.action, whole.outcome, whole.offsets, whole.chapters
-        begin, end = int(offsets[self.first]), int(offsets[self.last])
+            read, has_outcomes, chapters = _reading(whole), whole.outcome is not None, whole.chapters
+        offsets = read("offsets", self.first, self.last + 1)
+        begin, end = int(offsets[0]), int(offsets[-1])
         return Interactions(
-            np.asarray(action[begin:end]),
-            None if outcome is None else np.asarray(outcome[begin:end]),
-            np.asarray(offsets[self.first : self.last + 1]) - begin,
+            read("action", begin, end),
+            read("outcome", begin, end) if has_outcomes else None,
+            offsets - begin,
             whole.actions,
             chapters=chapters,
         )
+
+
+def _reading(log: Interactions) -> Callable[[str, int, int], IntArray]:
+    return lambda name, begin, end: np.asarray(getattr(log, name)[begin:end])
 
 
 def ranges_of(offsets: IntArray, most_rows: int | None = None) -> list[tuple[int, int]]:
@@ -117,30 +111,44 @@ def sum_over(log: Interactions, function: Callable[[Interactions], Result]) -> R
     """The sum of a statistic over the parts of a log; a small log is one part."""
     if not in_parts(log):
         return function(log)
-    return current_engine().total(_on_part(function), parts_of(log))
+    engine, parts = current_engine(), parts_of(log)
+    with _on_part(function, engine, len(parts)) as of_part:
+        return engine.total(of_part, parts)
 
 
 def list_over(log: Interactions, function: Callable[[Interactions], Result]) -> Sequence[Result]:
     """What a function gives for each part, in order."""
     if not in_parts(log):
         return [function(log)]
-    return list(current_engine().each(_on_part(function), parts_of(log)))
+    engine, parts = current_engine(), parts_of(log)
+    with _on_part(function, engine, len(parts)) as of_part:
+        return list(engine.each(of_part, parts))
 
 
-def _on_part(function: Callable[[Interactions], Result]) -> Callable[[LogPart], Result]:
-    return functools.partial(_of_part, function)
+@contextmanager
+def _on_part(
+    function: Callable[[Interactions], Result], engine: Engine, n_parts: int
+) -> Iterator[Callable[[LogPart], Result]]:
+    """The function for a part of a log, with progress; workers elsewhere do not report what they have done."""
+    shared = engine.shares_memory
+    with progress.task("Going through the log", n_parts if shared else None) as step:
+        yield functools.partial(_of_part, function, step if shared else None)
 
 
-def _of_part(function: Callable[[Interactions], Result], part: LogPart) -> Result:
-    return function(part.log())
+def _of_part(function: Callable[[Interactions], Result], step: progress.Task | None, part: LogPart) -> Result:
+    result = function(part.log())
+    if step is not None:
+        step.advance()
+    return result
 
 
 def _stored(log: Interactions) -> StoredWalks:
     """The log in files; written once, for as long as the log is there."""
     kept = log.kept
     if "walks" not in kept:
-        scratch = Scratch(scratch_parent())
-        kept["scratch"], kept["walks"] = scratch, StoredWalks.write(log, scratch.path)
+        scratch = scratch_at(shared_scratch())
+        with scratch.filling():
+            kept["scratch"], kept["walks"] = scratch, StoredWalks.write(log, str(scratch.path))
     stored = kept["walks"]
     assert isinstance(stored, StoredWalks)
     return stored

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,20 +11,33 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions, RowOptions
+from understudy.core.engine.engine import scratch_parent
+from understudy.core.engine.progress import task
+from understudy.core.events.event_table import (
+    EventTable,
+    ReadOptions,
+    RowOptions,
+    no_row_left,
+    refuse_single_rows,
+)
 from understudy.core.events.further_columns import further
 from understudy.core.events.learner_table import LearnerTable
-from understudy.core.events.reading import formats, read_events
+from understudy.core.events.pieces import EventPieces, lines_of_learners
+from understudy.core.events.reading import formats, read_events, read_events_in_pieces
+from understudy.core.files.addresses import DatabaseAddress, database_address
 from understudy.core.files.columns import Columns, named_columns
+from understudy.core.files.notes import Count, CountingNote
+from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import PassMark
+from understudy.core.files.scratch import Scratch
 from understudy.core.files.simulated import is_simulated
-from understudy.core.files.source import decode, open_source
 from understudy.core.files.suggestions import LEAST_SIMILAR_TO_ASKED
 from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.logs.declared.columns import Declared, Kind
+from understudy.logs.assembly import StoredPiece, assemble
+from understudy.logs.declared.columns import OUTCOME, Declared
 from understudy.logs.declared.companions import (
     learner_columns,
     note_learners,
@@ -34,6 +45,7 @@ from understudy.logs.declared.companions import (
     read_results,
     with_results,
 )
+from understudy.logs.declared.course import read_course
 from understudy.logs.declared.plan_file import PATHS, read_log_plan
 from understudy.logs.declared.term import Term, TermOptions
 from understudy.logs.frames import interactions_from_frame
@@ -95,7 +107,8 @@ class LogOptions(Columns, RowOptions, TermOptions):
     actions_file: Annotated[
         Path | None,
         "File with the public names of actions, one per line; others are pooled. Or a table (csv) with a column action "
-        "and chapter, position or both: then the order of the course is public too.",
+        "and chapter, position or both: then the order of the course is public too; or outcome (yes or no): then it is "
+        "public which of them have one.",
     ] = None
     learners: Annotated[
         Path | None,
@@ -137,7 +150,8 @@ def read_log(
             hint="make a log of a data frame with Interactions.from_frame.",
             code="not-a-path",
         )
-    return read_planned_log(Path(path), *planned(settled(options, settings)))
+    found = database_address(path) or Path(path)
+    return read_planned_log(found, *planned(settled(options, settings)))
 
 
 def planned(options: LogOptions) -> tuple[LogOptions, tuple[Declared, ...]]:
@@ -158,7 +172,9 @@ def planned(options: LogOptions) -> tuple[LogOptions, tuple[Declared, ...]]:
     return filled, plan.columns
 
 
-def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declared]) -> Interactions:
+def read_planned_log(
+    path: Path | DatabaseAddress, options: LogOptions, declared: Sequence[Declared]
+) -> Interactions:
     """See `read_log`; the plan was read before."""
     table = None
     if options.learners is not None:
@@ -166,8 +182,14 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     in_table = [column for column in declared if column.of == "learner" and table and table.has(column.name)]
     in_log = [column for column in declared if column not in in_table]
     wanted = _read_options(options, in_log)
-    events, format = read_events(path, wanted, options.format)
-    term = _told_term(options, events, format)
+    if options.learners is None and options.results is None:
+        with Scratch(scratch_parent()) as scratch, scratch.filling():
+            pieces = read_events_in_pieces(path, wanted, options.format, scratch.folder)
+            if pieces is not None:
+                return _in_pieces(path, pieces, options, in_log, scratch)
+    with task("Reading"):
+        events, format = read_events(path, wanted, options.format)
+    term = _included_term(options, events, format)
     if options.results is not None:
         own = named_columns(options.results_columns or {})
         with_results(events, read_results(options.results, wanted, events, own), included=term is not None)
@@ -178,9 +200,8 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
             code="no-results",
             settings=("results", "results_columns"),
         )
-    if options.empty_outcomes and further("outcome") in events.frame.columns:
-        outcome = Declared("outcome", Kind.flag, "row")
-        in_log, declared = [outcome, *in_log], [outcome, *declared]
+    outcome = _outcome_column(events)
+    in_log, declared = [*outcome, *in_log], [*outcome, *declared]
     _require_columns(events, in_log, table)
     rows = None
     if table is not None:
@@ -193,9 +214,6 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
         events.n_left_out += rows.n_left_out
     if wanted.withdrawn is not None and not events.n_withdrawn:
         raise wanted.withdrawn.removes_nobody(events.columns["learner"])
-    _note_what_is_left_out(events, term, options)
-    if term is not None and term.declared:
-        _note_times_outside(events, term)
     log = _interactions(events, in_log, term, options)
     read = [] if rows is None else learner_columns(rows, in_table, events.everyone, options.rows())
     events.notes += [*log.origin.notes, *(note for column in read for note in column.notes)]
@@ -204,12 +222,67 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     log = replace(
         log,
         columns=tuple(by_name[column.name] for column in declared),
-        origin=replace(events.origin(path, format, log.actions), beside=beside),
-        simulated=all(map(is_simulated, (path, *beside))),
+        origin=replace(_origin(path, events, format, log.actions), beside=beside),
+        simulated=_is_simulated(path) and all(map(is_simulated, beside)),
     )
+    return _with_public_names(log, options)
+
+
+def _in_pieces(
+    path: Path | DatabaseAddress,
+    pieces: EventPieces,
+    options: LogOptions,
+    declared: Sequence[Declared],
+    scratch: Scratch,
+) -> Interactions:
+    """The log of a large table, some learners at a time; all of its rows are in files in the end."""
+
+    def read(events: EventTable, wanted: ReadOptions) -> StoredPiece:
+        first = lines_of_learners(events)
+        events.settle(wanted)
+        columns = [*_outcome_column(events), *declared]
+        _require_columns(events, columns, None)
+        log = _interactions(events, columns, _included_term(options, events, pieces.format), options)
+        events.notes += log.origin.notes
+        return StoredPiece.write(log, events, first, scratch.folder())
+
+    whole, stored = pieces.collect(read)
+    log = assemble(stored, scratch.folder())
+    if not log.n_rows:
+        raise no_row_left(whole.file)
+    if not options.single_rows:
+        refuse_single_rows(whole, log.n_rows, int((log.lengths > 0).sum()))
+    log = replace(log, origin=_origin(path, whole, pieces.format, log.actions), simulated=_is_simulated(path))
+    return _with_public_names(log, options)
+
+
+def _origin(path: Path | DatabaseAddress, events: EventTable, format: str, names: tuple[str, ...]) -> Origin:
+    if isinstance(path, DatabaseAddress):
+        return replace(events.origin(path.file, format, names), database=path.name)
+    return events.origin(path, format, names)
+
+
+def _is_simulated(path: Path | DatabaseAddress) -> bool:
+    file = path.file if isinstance(path, DatabaseAddress) else path
+    return file is not None and is_simulated(file)
+
+
+def _with_public_names(log: Interactions, options: LogOptions) -> Interactions:
     if options.actions_file is not None:
-        return log.with_vocabulary(*read_names(options.actions_file))
+        return log.with_course(read_course(options.actions_file))
+    if any(column.declared.is_outcome for column in log.columns):
+        note = (
+            "If it is public which actions have an outcome, say so in a table of actions (`actions_file`): outcomes "
+            "are closer then."
+        )
+        log = replace(log, origin=replace(log.origin, notes=(*log.origin.notes, note)))
     return log.declare() if options.public_actions else log
+
+
+def _outcome_column(events: EventTable) -> list[Declared]:
+    """The outcome as a column of rows, where it may be empty."""
+    empty = further("outcome") in events.frame.columns
+    return [OUTCOME] if empty else []
 
 
 def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOptions:
@@ -238,14 +311,19 @@ def _read_options(options: LogOptions, declared: Sequence[Declared]) -> ReadOpti
 def _interactions(
     events: EventTable, declared: Sequence[Declared], term: Term | None, options: LogOptions
 ) -> Interactions:
-    """The log of events, with learners of whom no row is left behind the others."""
+    """The log of events, with learners of whom no row is left behind the others; notes say what is not in it."""
+    _note_what_is_left_out(events, term, options)
+    if term is not None and term.declared:
+        _note_times_outside(events, term)
     roles = {
         role: role if role in events.columns else None
         for role in ("learner", "action", "outcome", "time", "item", "group")
     }
     columns = {further(column.name): column for column in declared}
     try:
-        log = interactions_from_frame(events.frame, roles, 2, True, options.rows(), columns, term)
+        log = interactions_from_frame(
+            events.frame, roles, 2, True, options.rows(), columns, term, may_be_empty=events.partial
+        )
     except DataError as error:
         raise error.about(events.file) from None
     silent = events.without_rows
@@ -260,7 +338,7 @@ def _rows(options: LogOptions) -> RowOptions:
     return rows if first is None or rows.first_day is not None else replace(rows, first_day=str(first))
 
 
-def _told_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
+def _included_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
     """The term of a log whose times are included: a column was named for them, or a term declared."""
     if options.time_for_order:
         if options.declares_term:
@@ -322,8 +400,11 @@ def _note_times_outside(events: EventTable, term: Term) -> None:
     day = events.frame["time"].cast(pl.Date)
     if n_outside := int((~day.is_between(term.first, term.last)).sum()):
         events.notes.append(
-            f"Outside the declared term: {counted(n_outside, 'row')}. Their times count as those of its first or last "
-            "day."
+            CountingNote(
+                "Outside the declared term: ",
+                Count(n_outside, "row"),
+                ". Their times count as those of its first or last day.",
+            )
         )
 
 
@@ -340,48 +421,3 @@ def _note_what_is_left_out(events: EventTable, term: Term | None, options: LogOp
             f"Left out: {counted(events.n_left_out, 'further column')}. {times}To include some, declare them in a "
             "plan (`plan`), which `describe` drafts."
         )
-
-
-def read_names(path: Path) -> tuple[list[str], list[int] | None]:
-    """The names of actions in a file, each once; and where it is a table of the course, their chapters, in its order.
-
-    A table has a first line with `action` and one of `chapter` and `position`, between commas, semicolons or tabs.
-    Chapters are in the order in which they first appear, actions of a chapter by position.
-    """
-    if not path.is_file():
-        raise UsageError(
-            f"there is no file {path}.", hint="give a file with one name per line.", code="no-such-file"
-        )
-    text = decode(open_source(path), latin=True).data.decode()
-    first = text.split("\n", 1)[0].strip().lower()
-    mark = next((mark for mark in ",;\t" if "action" in first.split(mark)), ",")
-    titles = [title.strip() for title in first.split(mark)]
-    if "action" not in titles or not {"chapter", "position"} & set(titles):
-        names = [line.strip() for line in text.splitlines()]
-        return [name for name in dict.fromkeys(names) if name], None
-    rows = list(csv.DictReader(text.splitlines()[1:], titles, delimiter=mark))
-    course: dict[str, tuple[int, float]] = {}
-    chapters: dict[str, int] = {}
-    for number, row in enumerate(rows, 2):
-        name = (row["action"] or "").strip()
-        chapter = chapters.setdefault((row.get("chapter") or "").strip(), len(chapters))
-        position = (row.get("position") or "").strip().replace(",", ".")
-        try:
-            place = float(position) if "position" in titles else float(number)
-        except ValueError:
-            place = math.nan
-        if not name or name in course or not math.isfinite(place):
-            raise DataError(
-                f"{path.name}, line {number}: "
-                + (
-                    "there is no action."
-                    if not name
-                    else "the action is there twice, or its position is no number."
-                ),
-                hint="give every action one line, with a number for its position.",
-                code="bad-course",
-                settings=("actions_file",),
-            )
-        course[name] = (chapter, place)
-    ordered = sorted(course, key=lambda name: course[name])
-    return ordered, [course[name][0] for name in ordered]

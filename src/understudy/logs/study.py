@@ -19,7 +19,7 @@ from understudy.core.files.writing import check_parent, results_csv, write_text
 from understudy.core.pages.notebook import notebook_table
 from understudy.errors import UsageError
 from understudy.logs.attacks.plugins import plugged_attacks
-from understudy.logs.attacks.shadow import N_SHADOWS
+from understudy.logs.attacks.shadow import N_SHADOWS, ShadowAttack
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
@@ -177,7 +177,8 @@ def study(
             return Study(_rows(log, tried, Path(scratch) / "study", options))
     rows = _rows(log, tried, out, options)
     write_text(out / "results.csv", results_csv(rows, columns()))
-    write_report(out, rows, log, options.n_shadows, log.origin.path.name if log.origin.path else "")
+    with progress.task("Writing the report"):
+        write_report(out, rows, log, options.n_shadows, log.origin.name)
     return Study(rows, out)
 
 
@@ -199,12 +200,12 @@ def _rows(log: Interactions, tried: dict[str, _Way], folder: Path, options: Stud
         "n_actions": log.n_actions,
         "n_shadows": options.n_shadows,
     }
-    told = (
+    included = (
         log.time if log.has_times else None,
         *(part for column in log.columns for part in (repr(column.declared), column.cells)),
     )
     cells = FinishedCells(
-        folder, "study", plan, (log.action, log.outcome, log.offsets, "\n".join(log.actions), *told)
+        folder, "study", plan, (log.action, log.outcome, log.offsets, "\n".join(log.actions), *included)
     )
     wanted = [(label, seed) for label in tried for seed in range(options.n_seeds)]
     missing = [(label, seed) for label, seed in wanted if cells.find(_label(label, seed)) is None]
@@ -213,23 +214,23 @@ def _rows(log: Interactions, tried: dict[str, _Way], folder: Path, options: Stud
     used = {tried[label][1] == FOUND for label in pending}
     known = {found: attacker_knowledge(with_names_found(log) if found else log.declare()) for found in used}
     with progress.task("Trying generators", len(pending) * options.n_shadows + len(missing)) as step:
-        shadows = {
-            label: shadow_attack_on(generator, known[names == FOUND], options.n_shadows, step.advance)
-            for label, (generator, names) in tried.items()
-            if label in pending
-        }
         splits = {
             (found, seed): Split(knowledge.population, seed, knowledge=knowledge)
             for found, knowledge in known.items()
             for seed in {seed for _, seed in missing}
         }
 
-        def fill(label: str, seed: int) -> None:
+        def fill(label: str, shadow: ShadowAttack, seed: int) -> None:
             generator, names = tried[label]
-            trial = splits[names == FOUND, seed].try_generator(generator, shadows[label])
+            trial = splits[names == FOUND, seed].try_generator(generator, shadow)
             cells.keep(_label(label, seed), {**trial.row(), "method": label, "names": names})
 
-        run_tasks([partial(fill, label, seed) for label, seed in missing], step.advance)
+        # One generator after the other: a study that is stopped loses the shadows of one at most.
+        for label in pending:
+            generator, names = tried[label]
+            shadow = shadow_attack_on(generator, known[names == FOUND], options.n_shadows, step.advance)
+            seeds = [seed for other, seed in missing if other == label]
+            run_tasks([partial(fill, label, shadow, seed) for seed in seeds], step.advance)
     rows = [cells.find(_label(label, seed)) or {} for label, seed in wanted]
     # What the folder holds from before stays in its table.
     return [*rows, *(row for row in cells.all() if (row["method"], row["seed"]) not in wanted)]

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from understudy.core.engine import progress
 from understudy.core.files.writing import check_new, check_not_input, check_suffix, write_tables
 from understudy.core.names import SYNTHETIC_PREFIX
 from understudy.core.options import settled
@@ -140,9 +141,10 @@ def synthesize(
     The generator is `runs-dp` with this `epsilon` unless another is given; by default 8, or 4 where more names are
     declared than there are learners. The settings of `SynthesizeOptions` may be given as keywords.
     """
-    options, log = settled(options, settings), as_log(log)
+    options, log = settled(options, settings), as_log(log, elsewhere=True)
     given = generator
     generator = chosen_generator(given, epsilon, options.risk, log)
+    log = as_log(log, elsewhere=generator.in_database)
     out = None if out is None else Path(out)
     outs = [] if out is None else [out, *([learners_file(out)] if log.learner_columns else [])]
     for file in outs:
@@ -165,9 +167,10 @@ def synthesize(
     ) as charge:
         learned = fitted(generator, log, rng, charge.noise)
         wishes = {} if where is None else {"where": where}
-        synthetic = learned.sample(options.n_learners, rng, **wishes)
-        if out is not None:
-            write_tables(synthetic_tables(synthetic, out), kind=generator.kind)
+        with progress.task("Sampling and writing"):
+            synthetic = learned.sample(options.n_learners, rng, **wishes)
+            if out is not None:
+                write_tables(synthetic_tables(synthetic, out), kind=generator.kind)
     return Synthesis(
         replace(synthetic, card=charge.card),
         generator,
@@ -180,7 +183,7 @@ def synthesize(
 
 
 def synthetic_tables(synthetic: Interactions, out: Path) -> dict[Path, pl.DataFrame | pl.LazyFrame]:
-    """What is written about synthetic learners: their rows, and a table with what is told about each of them."""
+    """What is written about synthetic learners: their rows, and a table with what is included about each of them."""
     tables = {out: rows_to_write(synthetic, SYNTHETIC_PREFIX)}
     if synthetic.learner_columns:
         tables[learners_file(out)] = synthetic.learners_to_polars(SYNTHETIC_PREFIX)

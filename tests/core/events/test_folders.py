@@ -33,6 +33,15 @@ EDNET = {
     "contents/questions.csv": "question_id,bundle_id,explanation_id,correct_answer,part,tags,deployed_at\n"
     "q1,b1,e1,d,1,1;2,0\nq2,b2,e2,b,1,3,0\nq3,b3,e3,a,1,-1,0\n",
 }
+# What learners do with questions, bundles, explanations and lectures; KT4 has one column more.
+EDNET_ACTIONS = {
+    "KT3/u17.csv": "timestamp,action_type,item_id,source,user_answer,platform\n"
+    "1565096151269,enter,b1,sprint,,mobile\n1565096161269,respond,q1,sprint,c,mobile\n"
+    "1565096171269,submit,b1,sprint,,mobile\n1565096181269,enter,e1,sprint,,mobile\n",
+    "KT3/u230.csv": "timestamp,action_type,item_id,source,user_answer,platform\n"
+    "1565096190868,enter,l540,archive,,web\n1565096191868,respond,q2,sprint,b,web\n",
+    "contents/questions.csv": EDNET["contents/questions.csv"],
+}
 EEDI = {
     "train_data/train_task_3_4.csv": "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
     "11,4001,900,1,2,2\n12,4001,901,0,3,1\n11,4002,902,0,2,1\n",
@@ -83,6 +92,66 @@ def test_ednet(tmp_path, records):
     assert (alone.outcome, alone.actions) == (None, ("q1", "q2", "q3"))
     by_question = read_responses(tmp_path / "ednet", items=["1+2", "3"])
     assert by_question.n_learners == 2
+
+
+def test_what_learners_of_ednet_do(tmp_path, records):
+    path = folder(tmp_path / "ednet", EDNET_ACTIONS)
+    answers = read_log(path, single_rows=True)
+    assert records(answers) == [
+        [("1+2", 0, "q1", "2019-08-06T12:56:01")],
+        [("3", 1, "q2", "2019-08-06T12:56:31")],
+    ]
+    assert "With `no_outcomes` or `empty_outcomes` all events are read." in answers.origin.notes
+    everything = read_log(path, empty_outcomes=True)
+    assert everything.outcome is None
+    assert everything.to_polars()["outcome"].to_list() == [None, "no", None, None, None, "yes"]
+    assert everything.actions == (
+        "1+2",
+        "3",
+        "enter bundle",
+        "enter explanation",
+        "enter lecture",
+        "submit bundle",
+    )
+    without = read_log(path / "KT3")
+    assert (without.outcome, without.n_rows) == (None, 6)
+    assert "q1" in without.actions
+    header, *rows = EDNET_ACTIONS["KT3/u17.csv"].splitlines()
+    longer = [
+        header.replace("source", "cursor_time,source"),
+        *(row.replace(",sprint", ",,sprint") for row in rows),
+    ]
+    last = folder(tmp_path / "last", {"KT4/u17.csv": "\n".join(longer)})
+    assert read_log(last).n_rows == 4
+    folder(tmp_path / "last", {"KT4/u230.csv": EDNET_ACTIONS["KT3/u230.csv"]})
+    with pytest.raises(DataError, match="of the part that the first file is of"):
+        read_log(last)
+
+
+def test_what_students_of_oulad_handed_in(tmp_path):
+    assessed = {
+        **OULAD,
+        "assessments.csv": "code_module,code_presentation,id_assessment,assessment_type,date,weight\n"
+        "AAA,2013J,900,TMA,19,10\nAAA,2013J,901,Exam,,100\n",
+        "studentAssessment.csv": "id_assessment,id_student,date_submitted,is_banked,score\n"
+        "900,7001,2,0,78\n901,7001,9,0,\n900,7002,5,0,30\n",
+    }
+    path = folder(tmp_path / "oulad", assessed)
+    clicks = read_log(path)
+    assert clicks.n_rows == 5
+    assert any(note.startswith("Left out: what students handed in") for note in clicks.origin.notes)
+    with pytest.raises(DataError) as refused:
+        read_log(path, empty_outcomes=True)
+    assert "pass_from" in refused.value.settings
+    log = read_log(path, empty_outcomes=True, pass_from=40)
+    rows = log.to_polars().with_columns(day=log.time.astype("datetime64[D]"))
+    rows = rows.filter(rows["action"].is_in(["TMA", "Exam"]))
+    assert rows.select("learner", "action", "outcome").rows() == [
+        ("learner-1", "TMA", "yes"),
+        ("learner-1", "Exam", None),
+        ("learner-2", "TMA", "no"),
+    ]
+    assert list(map(str, rows["day"])) == ["2013-10-03", "2013-10-10", "2013-10-06"]
 
 
 def test_eedi(tmp_path, records, write):
@@ -191,7 +260,8 @@ def test_learners_who_are_only_numbered_are_known_by_the_folder(tmp_path):
 
 READER = Reader(
     lambda path, **options: read_log(
-        path.parent if path.parent.name != "KT1" else path.parents[1], **options
+        path.parents[1] if path.parent.name in ("KT1", "KT3", "train_data", "metadata") else path.parent,
+        **options,
     ),
     lambda log: [*log.origin.notes, repr(log.origin.identifiers), repr(log.origin.columns)],
 )
@@ -204,13 +274,18 @@ PIECES = pieces(b"id_student id_site date activity_type QuestionId UserId timest
         (OULAD, "studentVle.csv"),
         (OULAD, "vle.csv"),
         (EDNET, "KT1/u17.csv"),
+        (EDNET_ACTIONS, "KT3/u17.csv"),
+        (EEDI, "train_data/train_task_3_4.csv"),
+        (EEDI, "metadata/answer_metadata_task_3_4.csv"),
+        (EEDI, "metadata/question_metadata_task_3_4.csv"),
     ],
 )
 @quick(30)
 @given(edits=few_edits(PIECES))
 def test_folders_with_a_few_wrong_bytes(tmp_path, files, name, edits):
     named = {
-        key: text.replace("7001", f"{CANARY}1").replace("q1,", f"{CANARY},") for key, text in files.items()
+        key: text.replace("7001", f"{CANARY}1").replace("q1,", f"{CANARY},").replace("4001", f"{CANARY}2")
+        for key, text in files.items()
     }
     folder(tmp_path, named)
     result = READER.outcome(tmp_path / name, edited(named[name].encode(), edits))

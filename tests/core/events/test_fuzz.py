@@ -151,6 +151,17 @@ def whole_files() -> Files:
         "Description",
     ]
     report += ["Origin", "IP address"]
+    junyi = "timestamp_TW,uuid,ucid,upid,problem_number,is_correct,level,note\n" + "".join(
+        f"2018-08-01 00:{n:02}:00 UTC,{row[0]},{row[1]},p{n % 5},{n},{str(bool(row[2])).lower()},1,{CANARY}\n"
+        for n, row in enumerate(rows)
+    )
+    junyi_2015 = "user_id,exercise,problem_type,time_done,correct,note\n" + "".join(
+        f"{row[0]},{row[1]},t,14{n:02}000000000000,{str(bool(row[2])).lower()},{CANARY}\n"
+        for n, row in enumerate(rows)
+    )
+    eedi = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue,Note\n" + "".join(
+        f"{row[1]},{row[0]},{n},{row[2]},2,2,{CANARY}\n" for n, row in enumerate(rows)
+    )
     views = "user_id,url,context_type,asset_type,asset_id,controller,action,created_at,remote_ip\n" + "".join(
         f"{row[0]},/users/{CANARY},Course,Quiz,{row[1]},quizzes,show,2024-05-31T10:00:{n:02}Z,{CANARY}\n"
         for n, row in enumerate(rows)
@@ -189,6 +200,9 @@ def whole_files() -> Files:
         "excel": ("log.xlsx", workbook([names, *map(list, rows)])),
         "assistments": ("log.csv", assistments.encode()),
         "datashop": ("log.txt", datashop.encode()),
+        "junyi": ("log.csv", junyi.encode()),
+        "junyi 2015": ("log.csv", junyi_2015.encode()),
+        "eedi": ("log.csv", eedi.encode()),
         "slam": ("log.slam", slam.encode()),
         "xapi": ("log.jsonl", "\n".join(map(json.dumps, statements)).encode()),
         "array": ("log.json", json.dumps(statements, indent=1).encode()),

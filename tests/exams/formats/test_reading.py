@@ -511,7 +511,7 @@ def test_tables_of_answers(write, name, content):
     assert matrix(read) == [[0, 1], [1, -1]]
     assert read.origin.learners == ("ana", "ben")
     assert not read.declared
-    assert "1 row without an outcome counts as not answered." in read.origin.notes
+    assert "Taken as not answered: 1 row without an outcome." in read.origin.notes
 
 
 def test_learners_and_items_without_an_answer_stay(write):
@@ -545,7 +545,7 @@ def test_repeated_answers(write):
     for attempt, ordered, as_written in (("first", 1, 0), ("last", 0, 0), ("best", 1, 1)):
         read = read_responses(path, attempts=attempt)
         assert matrix(read) == [[ordered, 1], [-1, 0]]
-        assert f"2 repeated attempts do not count: the {attempt} one at each item does." in read.origin.notes
+        assert f"Left out: 2 repeated attempts; the {attempt} one at each item counts." in read.origin.notes
         assert matrix(read_responses(untimed, attempts=attempt)) == [[as_written, 1], [-1, 0]]
 
 
@@ -621,7 +621,7 @@ def test_large_sheets_are_read_in_groups_of_columns(write, monkeypatch):
 
 
 def test_more_learners_and_items_than_a_matrix_holds(write, monkeypatch):
-    monkeypatch.setattr("understudy.exams.formats.answer_list._MOST_CELLS", 3)
+    monkeypatch.setattr("understudy.exams.formats.answer_pieces._MOST_CELLS", 3)
     for content in (LONG, "2\na,b\n1,0\n2\nc,d\n1,0\n"):
         with pytest.raises(DataError, match=r"2 learners and \d items are more than a matrix"):
             read_responses(write("long.csv", content))

@@ -6,10 +6,12 @@ import pytest
 from understudy.core.attacks.estimate import auc_with_error
 from understudy.core.privacy.noise import seeded_noise
 from understudy.core.privacy.risk import worst_case
+from understudy.logs import parts
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.transcript import white_box
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.oracle
@@ -38,6 +40,19 @@ def test_the_learners_add_up_to_what_was_released(log, declared):
     sums = fitted.learner_sums(log)
     assert sums.added.shape == (240, len(sums.released))
     np.testing.assert_allclose(sums.added.T @ member, sums.released, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", [MarkovDP, RunsDP])
+def test_the_learners_of_a_log_in_parts_add_the_same(log, method, monkeypatch):
+    log = log.declare()
+    rng = np.random.default_rng(3)
+    fitted = method(epsilon=8.0).fit(log, rng, seeded_noise(rng))
+    whole = fitted.learner_sums(log)
+    monkeypatch.setattr(parts, "PART_ROWS", 1000)
+    assert parts.in_parts(log)
+    divided = fitted.learner_sums(log)
+    np.testing.assert_array_equal(divided.added.toarray(), whole.added.toarray())
+    np.testing.assert_array_equal(divided.released, whole.released)
 
 
 def test_what_is_left_is_noise_of_variance_one(log):

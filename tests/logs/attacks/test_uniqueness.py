@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from understudy.logs import parts
 from understudy.logs.attacks import uniqueness as module
 from understudy.logs.attacks.uniqueness import MOST_POINTS, uniqueness
 from understudy.logs.inspect import inspect
@@ -17,21 +18,22 @@ pytestmark = pytest.mark.oracle
 def test_singled_out_means_that_nobody_else_has_the_points(make_log, monkeypatch):
     rng = np.random.default_rng(0)
     log = make_log(rng, n_learners=50, n_actions=12, mean_length=8)
-    targets = np.sort(rng.choice(50, 30, replace=False))
-    rows = module.drawn_rows(log, targets, rng)
-    assert (log.learner[rows] == targets[:, None]).all()
-    for i, own in zip(targets, rows, strict=True):
-        assert len(set(own.tolist())) == min(MOST_POINTS, log.lengths[i])  # without replacement
-    code = 2 * log.action.astype(np.int64) + log.outcome
-    has = [set(code[log.learner == i].tolist()) for i in range(50)]
+    some = log.select(np.sort(rng.choice(50, 30, replace=False)))
+    rows = module.drawn_rows(some, rng)
+    assert (some.learner[rows] == np.arange(30)[:, None]).all()
+    for length, own in zip(some.lengths, rows, strict=True):
+        assert len(set(own.tolist())) == min(MOST_POINTS, length)  # without replacement
+    points = some.code[rows]
+    has = [set(log.code[log.learner == i].tolist()) for i in range(50)]
     wanted = [
-        [sum(set(code[own[: k + 1]].tolist()) <= other for other in has) == 1 for k in range(MOST_POINTS)]
-        for own in rows
+        [sum(set(own[: k + 1].tolist()) <= other for other in has) for k in range(MOST_POINTS)]
+        for own in points
     ]
-    assert module.singled_out(log, code, targets, rows).tolist() == wanted
-    monkeypatch.setattr(module, "BLOCK_BYTES", 14)
-    assert module.singled_out(log, code, targets, rows).tolist() == wanted
-    assert 0 < np.mean(wanted) < 1
+    assert module.holders(log, lambda part: part.code, points).tolist() == wanted
+    monkeypatch.setattr(module, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(parts, "PART_ROWS", 40)
+    assert module.holders(log, lambda part: part.code, points).tolist() == wanted
+    assert 0 < np.mean(np.array(wanted) == 1) < 1
 
 
 def test_shares_of_a_log_that_can_be_counted_by_hand():

@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from understudy.errors import DataError
 from understudy.logs.column_codes import ColumnCodes
 from understudy.logs.declared.columns import Column, Declared, Kind
 from understudy.logs.generators.found_columns import as_found
@@ -42,3 +44,11 @@ def test_classes_of_a_number_that_never_varies_begin_with_it():
     classes = ColumnCodes(Column(SCORE, np.array([55.0, 55.0, np.nan])))
     assert classes.labels[0] == "55–55.1"
     assert classes.of(Column(SCORE, np.array([55.0, 54.0, 57.0, np.nan]))).tolist() == [0, 0, 9, 10]
+
+
+def test_values_at_some_actions_are_those_of_rows():
+    hint = Declared("hint", Kind.flag, "row", at=("quiz",))
+    assert hint.has_values(("page", "quiz")).tolist() == [False, True]
+    assert replace(hint, at=None).has_values(("page", "quiz")).all()
+    with pytest.raises(DataError, match="'home' is declared with actions"):
+        replace(HOME, at=("quiz",))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from understudy.errors import UsageError
+from understudy.errors import DataError, UsageError
 from understudy.logs.generators.conformance import example_log
 from understudy.logs.generators.gru import Gru
 from understudy.logs.generators.registry import parse_generator
@@ -46,7 +46,7 @@ def test_a_file_with_a_pickle_is_not_read(tmp_path):
     arrays = parse_generator("gru:units=8:epochs=1").fit(example_log()).arrays()
     arrays["easiness_"] = np.array([{"an": "object"}], dtype=object)
     np.savez(tmp_path / "model.npz", **arrays)
-    with pytest.raises(ValueError, match="allow_pickle"):
+    with pytest.raises(DataError, match="not the model of a network"):
         Gru.load(tmp_path / "model.npz")
 
 

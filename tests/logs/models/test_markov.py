@@ -5,7 +5,7 @@ would fail one of them for fewer than 1 in 10,000 seeds.
 """
 
 from collections import Counter
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -13,7 +13,13 @@ from scipy.stats import chisquare
 
 from understudy.logs.interactions import Interactions
 from understudy.logs.models import markov
-from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
+from understudy.logs.models.markov import (
+    AliasTables,
+    TransitionCounts,
+    draw_outcomes,
+    draw_walks,
+    sample_walks,
+)
 
 pytestmark = pytest.mark.oracle
 
@@ -132,23 +138,85 @@ def test_outcomes_follow_the_rasch_model():
             assert abs(z) < 5
 
 
-def test_a_buffer_that_grows_changes_nothing():
-    # 400 learners with about 120 rows each, where the first buffer has room for 16 each.
-    counts = TransitionCounts(
-        np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32), np.array([120.0, 1.0, 1.0]), 1, 900, 1
+def numbers(key, learner):
+    """The stream of a learner, in Python's own whole numbers: SplitMix64 from a place of the learner's own."""
+    step, modulus = 0x9E3779B97F4A7C15, 2**64
+
+    def mixed(state):
+        state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % modulus
+        state = (state ^ (state >> 27)) * 0x94D049BB133111EB % modulus
+        return state ^ (state >> 31)
+
+    place = mixed((int(key) + learner * step) % modulus)
+    while True:
+        yield (mixed(place) >> 11) / 2**53
+        place = (place + step) % modulus
+
+
+def test_the_streams_are_those_of_splitmix64():
+    # The first numbers for the seed 1234567, as Rosetta Code has them.
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    for place, number in enumerate(published, start=1):
+        state = (1234567 + place * int(markov.STEP)) % 2**64
+        assert int(markov._mixed(np.uint64(state))) == number
+
+
+def plain_walks(tables, limits, key):
+    """One learner after the other, in plain Python."""
+    outside = len(tables.begin) - 2
+    for learner, limit in enumerate(limits):
+        walk, state, stream = [], outside, numbers(key, learner)
+        while len(walk) < limit and tables.begin[state + 1] > tables.begin[state]:
+            x = next(stream) * (tables.begin[state + 1] - tables.begin[state])
+            k = tables.begin[state] + int(x)
+            state = int(tables.likely[k] if x - int(x) < tables.threshold[k] else tables.other[k])
+            if state == outside:
+                break
+            walk.append(state)
+        yield walk
+
+
+@pytest.mark.parametrize(("lanes", "lane_rows"), [(1, 1), (3, 1), (8, 200), (8, 1 << 20), (400, 50)])
+def test_walks_in_turns_are_the_walks_one_after_the_other(lanes, lane_rows, monkeypatch):
+    monkeypatch.setattr(markov, "LANES", lanes)
+    monkeypatch.setattr(markov, "LANE_ROWS", lane_rows)
+    counts = chain(n_actions=7, end=0.5)
+    # The last action is followed by nothing at all.
+    followed = counts.source != 6
+    tables = AliasTables.from_steps(
+        counts.source[followed], counts.target[followed], counts.count[followed], 8
     )
-    tables, easiness, ability = AliasTables.of(counts), np.array([0.3]), np.linspace(-1, 1, 400)
-    action, outcome, offsets = sample_walks(tables, easiness, ability, 900, np.random.default_rng(7))
-    assert offsets[-1] > 2 * 16 * 400
-    large = np.empty(400 * 900, np.int32), np.empty(400 * 900, np.int8), np.zeros(401, np.int64)
-    done = markov.walk(
-        np.random.default_rng(7), 0, 1, np.full(400, 900), tables.begin, tables.likely, tables.other, tables.threshold,
-        np.exp(-easiness), np.exp(-ability), *large,
-    )  # fmt: skip
-    assert done == 400
-    np.testing.assert_array_equal(offsets, large[2])
-    np.testing.assert_array_equal(action, large[0][: offsets[-1]])
-    np.testing.assert_array_equal(outcome, large[1][: offsets[-1]])
+    limits = np.random.default_rng(1).integers(0, 60, size=333)
+    key = np.uint64(2**64 - 5)
+    action, offsets = draw_walks(tables, limits, key)
+    wanted = list(plain_walks(tables, limits, key))
+    assert [action[begin:end].tolist() for begin, end in pairwise(offsets)] == wanted
+    lengths = np.diff(offsets)
+    assert (lengths == limits).any()
+    assert (lengths < limits).any()
+    easiness, ability = np.linspace(-2, 2, 7), np.linspace(-1, 1, 333)
+    outcome = draw_outcomes(easiness, ability, action, offsets, key)
+    for learner, (begin, end) in enumerate(pairwise(offsets)):
+        stream = numbers(key, learner)
+        for row in range(begin, end):
+            chance = 1 / (1 + np.exp(-(ability[learner] + easiness[action[row]])))
+            assert outcome[row] == (next(stream) < chance)
+
+
+def test_a_learners_walk_does_not_depend_on_how_many_others_walk():
+    tables, key = AliasTables.of(chain()), np.uint64(3)
+    few, few_offsets = draw_walks(tables, np.full(10, 40), key)
+    many, many_offsets = draw_walks(tables, np.full(3000, 40), key)
+    np.testing.assert_array_equal(few_offsets, many_offsets[:11])
+    np.testing.assert_array_equal(few, many[: few_offsets[-1]])
+
+
+def test_neighbouring_streams_are_independent():
+    """Pairs of numbers of one learner, and of neighbouring learners, fall evenly into the cells of a square."""
+    first = np.array([list(islice(numbers(11, learner), 2)) for learner in range(20_000)])
+    for pair in (first, np.column_stack([first[:-1, 0], first[1:, 0]])):
+        cells = np.bincount((pair * 16).astype(int) @ [16, 1], minlength=256)
+        assert chisquare(cells).pvalue > 1e-6
 
 
 def test_the_same_seed_gives_the_same_walks():

@@ -24,9 +24,22 @@ def test_of_very_many_learners_a_sample_is_attacked(most, monkeypatch):
     assert found.to_json()["learners_attacked"] == n_attacked
 
 
-def test_the_sample_is_the_same_each_time_and_in_order():
+def test_the_sample_is_the_same_each_time_and_in_order(monkeypatch):
     log = Classroom(n_learners=50, n_actions=8).simulate(np.random.default_rng(2))
-    first, second = (assessment.sampled_learners(log, 20) for _ in range(2))
+    assert assessment.sampled_learners(log) is log
+    monkeypatch.setattr(assessment, "MOST_ATTACKED", 20)
+    first, second = (assessment.sampled_learners(log) for _ in range(2))
     assert first.n_learners == 20
     np.testing.assert_array_equal(first.action, second.action)
-    assert assessment.sampled_learners(log, 50) is log
+
+
+def test_the_sample_has_no_more_rows_than_can_be_refitted_but_some_learners(monkeypatch):
+    log = Classroom(n_learners=50, n_actions=8).simulate(np.random.default_rng(2))
+    monkeypatch.setattr(assessment, "MOST_ATTACKED_ROWS", log.n_rows // 2)
+    monkeypatch.setattr(assessment, "LEAST_ATTACKED", 2)
+    some = assessment.sampled_learners(log)
+    assert log.n_rows // 2 - log.lengths.max() < some.n_rows <= log.n_rows // 2
+    monkeypatch.setattr(assessment, "LEAST_ATTACKED", 45)
+    assert assessment.sampled_learners(log).n_learners == 45
+    monkeypatch.setattr(assessment, "LEAST_ATTACKED", 100)
+    assert assessment.sampled_learners(log).n_learners == 50

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import textwrap
 from contextlib import ExitStack
@@ -24,6 +23,7 @@ from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson
 from understudy.cli.terminal import echo_json, print_table
 from understudy.core.engine import progress
+from understudy.core.files.documents import parse_json
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_new, write_text
 from understudy.desk.disclosure.code_review import CodeReading, read_code
@@ -335,12 +335,7 @@ def certificate(
     hexadecimal(key, "key", "key", "give it as `desk verify` prints it at the desk.")
     from understudy.desk.domain.certificate import verify
 
-    try:
-        content = json.loads(existing(file, "the certificate").read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        raise DataError(
-            f"{file.name} is not JSON.", hint="give the json file of a released result."
-        ) from None
+    content = parse_json(existing(file, "the certificate"))[1]
     if not isinstance(content, dict):
         raise DataError(f"{file.name} is not a certificate.", hint="give the json file of a released result.")
     verify(content, key)

@@ -205,6 +205,8 @@ class PrivateSummary:
             )
         except ContractError as error:
             raise DataError(error.message, hint=_AS_WRITTEN) from None
+        except (ValueError, OverflowError):
+            raise DataError(f"{source} holds a number that no summary holds.", hint=_AS_WRITTEN) from None
         return cls._made(_TOKEN, form.schema, guarantee, form.n_learners, statistics, provenance)
 
     @classmethod

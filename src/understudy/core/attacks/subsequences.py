@@ -30,6 +30,10 @@ Ints = NDArray[np.int64]
 
 # Originals that a thread takes at a time.
 BLOCK = 256
+# The share of fakes above which adding up all counts of a code is faster than those of a list.
+COMMON_CODE = 0.1
+# Fakes that are looked for one by one before those that are left are sorted.
+SELECTED = 8
 
 
 @dataclass
@@ -123,13 +127,7 @@ def largest_common(
     originals: Sequences, fakes: Sequences, divisor: Floats, workers: int = 1
 ) -> tuple[Floats, MatchingWork]:
     """Per original: the largest length of a common subsequence with a fake, over that fake's divisor; 0 if none is."""
-    posting = np.argsort(fakes.bag_code, kind="stable")
-    postings = (
-        # Narrow, since they are read once per original.
-        fakes.bag_owner[posting].astype(np.int32),
-        fakes.bag_count[posting].astype(np.int32),
-        np.searchsorted(fakes.bag_code[posting], np.arange(originals.n_codes + 1)),
-    )
+    postings = _postings(fakes, originals.n_codes)
     tasks = [
         partial(_block_of_common, originals, fakes, postings, divisor, begin)
         for begin in range(0, len(originals), BLOCK)
@@ -140,6 +138,24 @@ def largest_common(
         work.compared_pairs += pairs
         work.compared_cells += cells
     return largest, work
+
+
+def _postings(fakes: Sequences, n_codes: int) -> tuple[NDArray[Any], ...]:
+    """Which fakes have each code, and how often: as lists, and as whole rows of counts for codes that many have.
+
+    Whole rows are added up several at a time by one instruction; `row_of` is where a code has its row, or -1.
+    """
+    posting = np.argsort(fakes.bag_code, kind="stable")
+    code = fakes.bag_code[posting]
+    # Narrow, since they are read once per original.
+    fake, count = fakes.bag_owner[posting].astype(np.int32), fakes.bag_count[posting].astype(np.int32)
+    offsets = np.searchsorted(code, np.arange(n_codes + 1))
+    frequent = np.diff(offsets) > COMMON_CODE * len(fakes)
+    row_of = np.where(frequent, np.cumsum(frequent) - 1, -1)
+    rows = np.zeros((int(frequent.sum()), len(fakes)), dtype=np.int32)
+    listed = frequent[code]
+    rows[row_of[code[listed]], fake[listed]] = count[listed]
+    return fake, count, offsets, row_of, rows
 
 
 def _block_of_common(
@@ -240,13 +256,14 @@ def _largest_common(  # type: ignore[no-untyped-def]
     codes, offsets, fake_codes, fake_offsets, postings, divisor, n_codes
 ):
     """Per original: the largest common length over the divisor; and what was compared."""
-    posting_fake, posting_count, posting_offsets = postings
+    posting_fake, posting_count, posting_offsets, row_of, rows = postings
     n_fakes = len(fake_offsets) - 1
     found = np.zeros(len(offsets) - 1)
     count = np.zeros(n_codes, dtype=np.int32)
     slot = np.full(n_codes, -1)
     shared = np.zeros(n_fakes, dtype=np.int32)
-    bound = np.zeros(n_fakes)
+    bound, left = np.zeros(n_fakes), np.empty(n_fakes, dtype=np.int64)
+    common = np.empty(np.max(np.diff(fake_offsets)) if n_fakes else 0, dtype=np.uint64)
     n_pairs, n_cells = 0, 0
     for i in range(len(offsets) - 1):
         first, last = offsets[i], offsets[i + 1]
@@ -259,35 +276,54 @@ def _largest_common(  # type: ignore[no-untyped-def]
             if slot[code] < 0:
                 slot[code] = n_slots
                 n_slots += 1
-        masks = np.zeros((n_slots, n_words), dtype=np.uint64)
+        masks = np.zeros(n_slots * n_words, dtype=np.uint64)
         for row in range(first, last):
             code, bit = codes[row], row - first
-            masks[slot[code], bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
+            masks[slot[code] * n_words + bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
             # Bag intersections with all fakes that have the code, once per code.
             n = count[code]
             if n > 0:
-                for k in range(posting_offsets[code], posting_offsets[code + 1]):
-                    shared[posting_fake[k]] += min(n, posting_count[k])
+                counts = row_of[code]
+                if counts >= 0:
+                    for fake in range(n_fakes):
+                        shared[fake] += min(n, rows[counts, fake])
+                else:
+                    for k in range(posting_offsets[code], posting_offsets[code + 1]):
+                        shared[posting_fake[k]] += min(n, posting_count[k])
                 count[code] = 0
-        top = -1
         for fake in range(n_fakes):
             bound[fake] = shared[fake] / divisor[fake]
-            if bound[fake] > 0.0 and (top < 0 or bound[fake] > bound[top]):
-                top = fake
+        top, highest = -1, 0.0
+        for fake in range(n_fakes):
+            if bound[fake] > highest:
+                top, highest = fake, bound[fake]
         best = 0.0
         if top >= 0:
             state = np.empty(n_words, dtype=np.uint64)
-            best = _common_length(masks, slot, fake_codes, fake_offsets[top], fake_offsets[top + 1], state)
+            begin, end = fake_offsets[top], fake_offsets[top + 1]
+            best = _common_length(masks, slot, fake_codes, begin, end, state, common)
             best /= divisor[top]
             n_pairs += 1
-            n_cells += (last - first) * (fake_offsets[top + 1] - fake_offsets[top])
+            n_cells += (last - first) * (end - begin)
             bound[top] = 0.0
-            left = np.flatnonzero(bound > best)
-            for fake in left[np.argsort(-bound[left])]:
+            n_left = 0
+            for fake in range(n_fakes):
+                if bound[fake] > best:
+                    left[n_left] = fake
+                    n_left += 1
+            for k in range(n_left):
+                # By decreasing bound: few are taken as a rule, so they are sorted only when it is not so.
+                if k < SELECTED:
+                    for other in range(k + 1, n_left):
+                        if bound[left[other]] > bound[left[k]]:
+                            left[k], left[other] = left[other], left[k]
+                elif k == SELECTED:
+                    left[k:n_left] = left[k:n_left][np.argsort(-bound[left[k:n_left]])]
+                fake = left[k]
                 if bound[fake] <= best:
                     break
                 begin, end = fake_offsets[fake], fake_offsets[fake + 1]
-                length = _common_length(masks, slot, fake_codes, begin, end, state)
+                length = _common_length(masks, slot, fake_codes, begin, end, state, common)
                 best = max(best, length / divisor[fake])
                 n_pairs += 1
                 n_cells += (last - first) * (end - begin)
@@ -298,21 +334,30 @@ def _largest_common(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _common_length(masks, slot, fake_codes, begin, end, state):  # type: ignore[no-untyped-def]
-    """Length of the longest common subsequence: the zero bits of Hyyrö's state vector (2004)."""
-    n_words = len(state)
-    state[:] = ~np.uint64(0)
+def _common_length(masks, slot, fake_codes, begin, end, state, common):  # type: ignore[no-untyped-def]
+    """Length of the longest common subsequence: the zero bits of Hyyrö's state vector (2004).
+
+    `state` and `common` are scratch: a word per 64 codes of the original, and a number per code of the fake.
+    """
+    # Codes that the original has not are left out beforehand, without a branch that no processor could predict.
+    # Places are unsigned: for others numba asks each time whether they count from the end.
+    n_words = np.uint64(len(state))
+    n_common = np.uint64(0)
     for row in range(begin, end):
         s = slot[fake_codes[row]]
-        if s >= 0:
-            carry = np.uint64(0)
-            for w in range(n_words):
-                here = state[w]
-                match = here & masks[s, w]
-                total = here + match
-                carried = total + carry
-                carry = np.uint64(total < here) | np.uint64(carried < total)
-                state[w] = carried | (here - match)
+        common[n_common] = np.uint64(s) * n_words
+        n_common += np.uint64(s >= 0)
+    state[:] = ~np.uint64(0)
+    for k in range(n_common):
+        first = common[k]
+        carry = np.uint64(0)
+        for w in range(n_words):
+            here = state[w]
+            match = here & masks[first + w]
+            total = here + match
+            carried = total + carry
+            carry = np.uint64(total < here) | np.uint64(carried < total)
+            state[w] = carried | (here - match)
     length = 0
     for w in range(n_words):
         zeros = ~state[w]

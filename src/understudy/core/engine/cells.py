@@ -13,8 +13,12 @@ from typing import Any
 import numpy as np
 
 import understudy
+from understudy.core.files.documents import parse_json
+from understudy.core.files.faults import explaining_disk
 from understudy.core.files.writing import write_json, write_text
-from understudy.errors import UsageError
+from understudy.errors import DataError, UsageError
+
+_REMOVE = "remove this file; what it held is computed again."
 
 
 class FinishedCells:
@@ -29,8 +33,8 @@ class FinishedCells:
     ) -> None:
         self._folder = folder / "cells"
         about = folder / "study.json"
-        before = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}
-        key = before.get("key") or secrets.token_hex(16)
+        before = _read(about, "move the folder away, or choose another one.") if about.exists() else {}
+        key = _key_in(before) or secrets.token_hex(16)
         identity = {
             "internal": "computed from real learners; no guarantee covers these files",
             "version": understudy.__version__,
@@ -47,15 +51,16 @@ class FinishedCells:
                 code="another-study",
                 settings=("out",),
             )
-        if not folder.exists():
-            folder.mkdir(mode=0o700)
-        self._folder.mkdir(exist_ok=True)
+        with explaining_disk(folder):
+            if not folder.exists():
+                folder.mkdir(mode=0o700)
+            self._folder.mkdir(exist_ok=True)
         write_json(about, identity)
 
     def find(self, label: str) -> Any | None:
         """The result of a cell, if it is finished."""
         path = self._path(label)
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        return _read(path, _REMOVE) if path.exists() else None
 
     def keep(self, label: str, result: Any) -> None:
         """Keep a cell's result, whole or not at all; infinite numbers are written as Python's json does."""
@@ -63,12 +68,27 @@ class FinishedCells:
 
     def all(self) -> list[Any]:
         """The results of all finished cells, those of earlier runs too, by the names of their files."""
-        return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(self._folder.glob("*.json"))]
+        files = (path for path in self._folder.glob("*.json") if not path.name.startswith("."))
+        return [_read(path, _REMOVE) for path in sorted(files)]
 
     def _path(self, label: str) -> Path:
         # Labels may hold whole commands: letters and digits name the file, a digest keeps others apart.
         name = re.sub(r"[^A-Za-z0-9.]+", "-", label)[:60]
         return self._folder / f"{name}-{hashlib.blake2b(label.encode(), digest_size=4).hexdigest()}.json"
+
+
+def _read(path: Path, hint: str) -> Any:
+    """What a file of ours holds, unless a disk damaged it, or a user."""
+    try:
+        return parse_json(path)[1]
+    except DataError as error:
+        error.hint = hint
+        raise
+
+
+def _key_in(identity: Any) -> str | None:
+    key = identity.get("key") if isinstance(identity, dict) else None
+    return key if isinstance(key, str) and re.fullmatch(r"[0-9a-f]{32}", key) else None
 
 
 def _digest(data: Iterable[np.ndarray | str | None], key: bytes) -> str:

@@ -7,14 +7,12 @@ import logging
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
+from understudy.core.engine.engine import Item, Result, add_as_tree
 from understudy.core.engine.tasks import n_cores
 from understudy.core.extras import needs_extra
 from understudy.errors import MissingError, UsageError
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 # How often a part is tried again when the worker that had it died.
 MOST_DEATHS = 3
@@ -30,25 +28,18 @@ class Cluster:
 
     def each(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """See `Engine.each`."""
-        futures = self._client.map(function, items, pure=False, retries=MOST_DEATHS)
-        for future in futures:
+        for future in self._futures(function, items):
             yield self._result(future)
 
     def total(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Result:
         """See `Engine.total`: the same tree as on one machine, added up by the workers."""
-        level = [(1, future) for future in self._client.map(function, items, pure=False, retries=MOST_DEATHS)]
-        kept: list[tuple[int, Any]] = []
-        for size, future in level:
-            while kept and kept[-1][0] == size:
-                future = self._client.submit(operator.add, kept.pop()[1], future, pure=False)
-                size *= 2
-            kept.append((size, future))
-        last = functools.reduce(
-            lambda later, earlier: self._client.submit(operator.add, earlier, later, pure=False),
-            [future for _, future in kept[::-1]],
-        )
-        total: Result = self._result(last)
+        add = functools.partial(self._client.submit, operator.add, pure=False)
+        total: Result = self._result(add_as_tree(self._futures(function, items), add))
         return total
+
+    def _futures(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Any]:
+        futures: list[Any] = self._client.map(function, items, pure=False, retries=MOST_DEATHS)
+        return futures
 
     def _result(self, future: Any) -> Any:
         from concurrent.futures import CancelledError
@@ -65,19 +56,31 @@ class Cluster:
                 code="workers-died",
                 settings=("engine",),
             ) from None
-        except (CancelledError, CommClosedError, TimeoutError, OSError) as error:
-            if isinstance(error, OSError) and not isinstance(error, CommClosedError | TimeoutError):
-                raise
-            raise _scheduler_gone() from None
+        except (CancelledError, CommClosedError, TimeoutError):
+            raise MissingError(
+                "the scheduler of the cluster is gone; nothing was written.",
+                hint="start it again, or run on this machine.",
+                code="scheduler-gone",
+                settings=("engine",),
+            ) from None
 
 
-def _scheduler_gone() -> MissingError:
-    return MissingError(
-        "the scheduler of the cluster is gone; nothing was written.",
-        hint="start it again, or run on this machine.",
-        code="scheduler-gone",
-        settings=("engine",),
-    )
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Lost connections are reported in one sentence by us, not in pages by a library."""
+    known = [
+        name
+        for name in logging.root.manager.loggerDict
+        if name.partition(".")[0] in ("distributed", "tornado")
+    ]
+    before = {name: logging.getLogger(name).level for name in known}
+    for name in known:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
 
 
 @contextmanager
@@ -88,7 +91,7 @@ def on_cluster(where: str) -> Iterator[Cluster]:
         import distributed
     if not where.isdigit() and "://" not in where:
         raise UsageError(
-            f"'{where}' is no engine.",
+            f"'{where}' is not an engine.",
             hint="give a number of workers, or a scheduler's address such as tcp://scheduler:8786.",
             code="no-such-engine",
             settings=("engine",),
@@ -96,10 +99,7 @@ def on_cluster(where: str) -> Iterator[Cluster]:
     if where == "0":
         where = str(n_cores())
     library: Any = distributed
-    # Lost connections are said in one sentence by us, not in pages by a library; nothing is sent anywhere else.
-    with dask.config.set(
-        {"distributed.logging.distributed": "critical", "distributed.comm.timeouts.connect": "10s"}
-    ):
+    with _silence(), dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
         if where.isdigit():
             workers = library.LocalCluster(
                 n_workers=int(where),

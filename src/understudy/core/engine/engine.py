@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeVar
 
 from understudy.core.engine.tasks import n_cores
+from understudy.core.files.shared_storage import is_url
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -62,17 +63,20 @@ class ThisMachine:
 
     def total(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Result:
         """See `Engine.total`."""
-        # Sums of 1, 2, 4 ... results, as in a binary number: only as many are kept as it has digits.
-        kept: list[tuple[int, Result]] = []
-        for result in self.each(function, items):
-            size, total = 1, result
-            while kept and kept[-1][0] == size:
-                total = operator.add(kept.pop()[1], total)
-                size *= 2
-            kept.append((size, total))
-        return functools.reduce(
-            lambda later, earlier: operator.add(earlier, later), [r for _, r in kept[::-1]]
-        )
+        return add_as_tree(self.each(function, items), operator.add)
+
+
+def add_as_tree(results: Iterable[Result], add: Callable[[Result, Result], Result]) -> Result:
+    """The sum of at least one result, added up as a tree whose shape depends on their number alone."""
+    # Sums of 1, 2, 4 ... results, as in a binary number: only as many are kept as it has digits.
+    kept: list[tuple[int, Result]] = []
+    for result in results:
+        size, total = 1, result
+        while kept and kept[-1][0] == size:
+            total = add(kept.pop()[1], total)
+            size *= 2
+        kept.append((size, total))
+    return functools.reduce(lambda later, earlier: add(earlier, later), [total for _, total in kept[::-1]])
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class EngineOptions:
     scratch: Annotated[
         str | None,
         "Folder for temporary files of a large log, which are removed in the end; on a cluster one that all workers "
-        "see. By default the system's.",
+        "see, or a URL such as s3://bucket/folder (extras s3, gcs). By default the system's.",
     ] = None
 
 
@@ -101,7 +105,13 @@ def current_engine() -> Engine:
 
 
 def scratch_parent() -> str | None:
-    """Where temporary files go, if that was said."""
+    """Where temporary files of this machine go, if that was said: storage at a URL is for workers."""
+    place = _scratch.get()
+    return None if is_url(place) else place
+
+
+def shared_scratch() -> str | None:
+    """Where temporary files go that workers read, if that was said: a folder or a URL."""
     return _scratch.get()
 
 

@@ -55,9 +55,9 @@ def task(name: str, total: int | None = None) -> Iterator[Task]:
         yield step
 
 
-def each(items: Iterable[T], name: str) -> Iterator[T]:
-    """The items one by one, as a task of its own."""
-    with task(name, len(items) if isinstance(items, Sized) else None) as step:
+def each(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
+    """The items one by one, as a task of its own; `total` is their number where they do not know it."""
+    with task(name, len(items) if isinstance(items, Sized) else total) as step:
         for item in items:
             yield item
             step.advance()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier, NamedPeople, identifiers_in
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
+from understudy.core.files.notes import Count, CountingNote, add_up
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import (
     NEEDS_LOW_MARK,
@@ -180,6 +181,10 @@ class EventTable:
     """All columns of the file, where it is a table with names."""
     n_left_out: int = 0
     """Columns of the file that are not read."""
+    partial: bool = False
+    """Whether these are some learners of a file that is read in pieces: the others may have what these lack."""
+    zones: frozenset[str | None] | None = None
+    """Time zones that the whole file states, where this is a part of it."""
     _everyone: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @classmethod
@@ -282,7 +287,7 @@ class EventTable:
         dropped = self.frame.select(unwanted.fill_null(False)).to_series()
         if n_dropped := int(dropped.sum()):
             self.frame = self.frame.filter(~dropped)
-            self.notes.append(f"{n_dropped} rows {reason} were dropped.")
+            self.notes.append(CountingNote(Count(n_dropped), f" rows {reason} were dropped."))
 
     def keep_graded(self, options: ReadOptions, events: str) -> None:
         """Keep the rows with an outcome, in formats in which only some `events` (their name) have one.
@@ -312,22 +317,23 @@ class EventTable:
             n_rows = int(self.frame[role].is_in(named.implode()).sum())
             self.frame = self.frame.with_columns(pl.col(role).replace(named, without.filter(changed)))
             self.notes.append(
-                f"{counted(n_rows, 'row')} of which the {role} points at a person, in an address or by an id in a "
-                f"sentence: '{PERSON}' is written in that place."
+                CountingNote(
+                    Count(n_rows, "row"),
+                    f" of which the {role} points at a person, in an address or by an id in a sentence: '{PERSON}' is "
+                    "written in that place.",
+                )
             )
 
     def at(self, bad: pl.Series) -> str:
         """Where the first of some rows stands, and how many there are."""
         line = self.frame["line"][int(bad.arg_max() or 0)]
-        return f"on {self.place} {line} ({counted(int(bad.sum()), 'such row')})"
+        here = " in this part of the file" if self.partial else ""
+        return f"on {self.place} {line} ({counted(int(bad.sum()), 'such row')}{here})"
 
     def require_rows(self) -> None:
         """Refuse a log from which nothing is left."""
-        if self.frame.height == 0:
-            raise DataError(
-                f"{self.file}: no row is left to read.",
-                hint="see what the format needs, or check the export.",
-            )
+        if self.frame.height == 0 and not self.partial:
+            raise no_row_left(self.file)
 
     def settle(self, options: ReadOptions) -> None:
         """Check every row: names where they must be, outcomes as 0 and 1, times that can be read.
@@ -353,7 +359,8 @@ class EventTable:
         if "time" in self.columns:
             self._settle_time(options)
         self.require_rows()
-        _refuse_single_rows(self, options)
+        if not (options.single_rows or self.partial):
+            refuse_single_rows(self, self.frame.height, self.frame["learner"].n_unique())
 
     def settle_learners(self, options: ReadOptions) -> None:
         """Check that every row has a learner: for tables that have no actions."""
@@ -385,8 +392,13 @@ class EventTable:
         """Skip the rows of which a role's cell is empty, if that is declared."""
         if options.rows.skip_incomplete and (empty := self._empty(role)).any():
             self.notes.append(
-                f"Skipped as incomplete: {counted(int(empty.sum()), 'row')} of {self.frame.height:,} with an empty "
-                f"cell in column '{self.columns[role]}'."
+                CountingNote(
+                    "Skipped as incomplete: ",
+                    Count(int(empty.sum()), "row"),
+                    " of ",
+                    Count(self.frame.height),
+                    f" with an empty cell in column '{self.columns[role]}'.",
+                )
             )
             self.frame = self.frame.filter(~empty)
 
@@ -396,8 +408,11 @@ class EventTable:
         self.frame = self.frame.rename({"outcome": further("outcome")}).cast({further("outcome"): pl.String})
         empty = self.frame[further("outcome")].is_null()
         self.notes.append(
-            f"Column '{name}' is a column of rows, 'outcome', which may be empty ({counted(int(empty.sum()), 'row')}): "
-            "difficulties are not estimated."
+            CountingNote(
+                f"Column '{name}' is a column of rows, 'outcome', which may be empty (",
+                Count(int(empty.sum()), "row"),
+                "): difficulties are not estimated.",
+            )
         )
 
     def _settle_outcomes(self, options: ReadOptions) -> None:
@@ -443,8 +458,8 @@ class EventTable:
         if not unreadable.any():
             return
         if options.rows.set_aside:
-            reason = f"whose cell in column '{self.columns[role]}' cannot be read"
-            self.notes.append(f"Set aside: {counted(int(unreadable.sum()), 'row')} {reason}.")
+            reason = f" whose cell in column '{self.columns[role]}' cannot be read."
+            self.notes.append(CountingNote("Set aside: ", Count(int(unreadable.sum()), "row"), reason))
             self.frame = self.frame.filter(~unreadable)
             return
         raise DataError(
@@ -465,7 +480,30 @@ class EventTable:
 
         settle_times(self, options)
 
-    def origin(self, path: Path, format: str, names: tuple[str, ...]) -> Origin:
+    def forget_rows(self) -> None:
+        """Keep what is known about the learners, and let go of their rows."""
+        self.frame = self.frame.clear()
+        self.learners, self.withdrawn = _copied(self.learners), _copied(self.withdrawn)
+        self._everyone = self._everyone.with_columns(map(_copied, self._everyone.iter_columns()))
+        self.people = [replace(people, values=_copied(people.values.unique())) for people in self.people]
+
+    def add_piece(self, other: EventTable) -> None:
+        """Take in what is known about other learners of the same file, but for their rows."""
+        self.notes = add_up([*self.notes, *other.notes])
+        self.learners = pl.concat([self.learners, other.learners]).unique()
+        named = {(people.column, people.kind): people for people in other.people}
+        self.people = [
+            replace(
+                people, values=pl.concat([people.values, named[people.column, people.kind].values]).unique()
+            )
+            for people in self.people
+        ]
+        self._everyone = pl.concat([self._everyone, other._everyone])
+        self.guesses += tuple(guess for guess in other.guesses if guess not in self.guesses)
+        self.n_withdrawn += other.n_withdrawn
+        self.yearless |= other.yearless
+
+    def origin(self, path: Path | None, format: str, names: tuple[str, ...]) -> Origin:
         """Where the events came from; `names` are the actions or items, in which people are searched for."""
         mentioned = identifiers_in_actions(
             self.columns["action"], pl.Series(names, dtype=pl.String), self.learners, self.people
@@ -489,9 +527,22 @@ class EventTable:
         )
 
 
-def _refuse_single_rows(events: EventTable, options: ReadOptions) -> None:
-    n_rows = events.frame.height
-    if not options.single_rows and n_rows > 1 and events.frame["learner"].n_unique() == n_rows:
+def _copied(names: pl.Series) -> pl.Series:
+    """The same names; few of many rows hold the memory of all of them."""
+    return pl.Series(names.name, names.to_list(), names.dtype)
+
+
+def no_row_left(file: str) -> DataError:
+    """The error of a log from which nothing is left."""
+    return DataError(
+        f"{file}: no row is left to read.",
+        hint="see what the format needs, or check the export.",
+    )
+
+
+def refuse_single_rows(events: EventTable, n_rows: int, n_learners: int) -> None:
+    """Refuse a log in which no learner has two rows."""
+    if n_learners == n_rows > 1:
         raise DataError(
             f"{events.file}: column '{events.columns['learner']}' has a different value on each of the "
             f"{n_rows} rows, so it cannot say who did what.",

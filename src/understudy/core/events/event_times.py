@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from understudy.core.files.notes import Count, CountingNote
 from understudy.core.files.times import (
     FIRST_EPOCH_SECOND,
     DateOrder,
     clock_of,
     counts_from_a_start,
-    has_mixed_zones,
     instants_of,
     names_another_zone,
     read_each_time,
     states_instant,
     unit_in_name,
+    zones_in,
 )
-from understudy.core.files.words import counted
 from understudy.errors import DataError
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def settle_times(events: EventTable, options: ReadOptions) -> None:
         events.notes.append(f"Column '{name}' is not used: the rows are in order, as declared.")
         return
     zone = options.rows.time_zone
-    if zone is None and not events.instants and has_mixed_zones(events.frame["time"]):
+    zones = zones_in(events.frame["time"]) if events.zones is None else events.zones
+    if zone is None and not events.instants and len(zones) > 1:
         raise DataError(
             f"{events.file}: the times in column '{name}' mix time zones.",
             hint="name the time zone of the learners, in which all are then shown; or write them in one zone, or state "
@@ -93,9 +94,12 @@ def settle_times(events: EventTable, options: ReadOptions) -> None:
         if n_yearless := with_year.null_count() - times.null_count():
             events.yearless = True
             events.notes.append(
-                f"{counted(n_yearless, 'time')} without a year: each lies in a year that begins on "
-                f"{first_day.day} {first_day:%B}. Check this: if the course runs over that day, its rows are in "
-                "the wrong order unless its own first day is declared."
+                CountingNote(
+                    Count(n_yearless, "time"),
+                    f" without a year: each lies in a year that begins on {first_day.day} {first_day:%B}. Check this: "
+                    "if the course runs over that day, its rows are in the wrong order unless its own first day is "
+                    "declared.",
+                )
             )
     if counts_from_a_start(events.frame["time"]):
         events.notes.append(
@@ -187,7 +191,11 @@ def _put_in_order(events: EventTable, name: str) -> None:
         _note_durations(events, name, int(facts["back"].sum()))
     if n_back := int(facts["back"].sum()):
         events.notes.append(
-            f"Out of order in the file: {counted(n_back, 'row')}, earlier than the row before of the same learner."
+            CountingNote(
+                "Out of order in the file: ",
+                Count(n_back, "row"),
+                ", earlier than the row before of the same learner.",
+            )
         )
     if facts["turned"].any():
         events.frame = events.frame[facts["place"]]
@@ -238,12 +246,11 @@ def _put_on_clock(events: EventTable, zone: str) -> None:
     latest = pl.col("time").cum_max().over("learner")
     n_repeated = int(frame.select((latest > pl.col("time")).sum()).item())
     events.frame = frame.with_columns(latest.alias("time"))
-    events.notes.append(f"Times are on the clock of {zone}: {counted(int(instant.sum()), 'time')} converted.")
+    converted = Count(int(instant.sum()), "time")
+    events.notes.append(CountingNote(f"Times are on the clock of {zone}: ", converted, " converted."))
     if n_unclear:
-        events.notes.append(
-            f"{counted(n_unclear, 'time')} in an hour that the change of the clock skips or repeats: as written."
-        )
+        words = " in an hour that the change of the clock skips or repeats: as written."
+        events.notes.append(CountingNote(Count(n_unclear, "time"), words))
     if n_repeated:
-        events.notes.append(
-            f"{counted(n_repeated, 'time')} in an hour that the clock shows again: shown at the latest time before."
-        )
+        words = " in an hour that the clock shows again: shown at the latest time before."
+        events.notes.append(CountingNote(Count(n_repeated, "time"), words))

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import polars as pl
+
+from understudy.core.engine.engine import scratch_parent
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.folders import Folder, open_folder
 from understudy.core.events.log_columns import read_log_columns
+from understudy.core.events.pieces import EventPieces, read_pieces
 from understudy.core.events.platforms.assistments import looks_like_assistments, read_assistments
 from understudy.core.events.platforms.caliper import looks_like_caliper, read_caliper
 from understudy.core.events.platforms.canvas import (
@@ -32,7 +36,9 @@ from understudy.core.events.platforms.oulad import looks_like_oulad, read_oulad
 from understudy.core.events.platforms.slam import looks_like_slam, read_slam
 from understudy.core.events.platforms.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.platforms.xapi import read_xapi
+from understudy.core.files.addresses import DatabaseAddress
 from understudy.core.files.columns import Columns, plain
+from understudy.core.files.database_streams import DatabaseStream, open_database_stream
 from understudy.core.files.delimited import (
     SEPARATORS,
     guess_separator,
@@ -42,8 +48,9 @@ from understudy.core.files.delimited import (
 )
 from understudy.core.files.json_records import begins_like_json, first_record
 from understudy.core.files.source import Guess, Source, Text, decode, first_lines, open_source
+from understudy.core.files.streams import Stream, begin_of_text, open_parquet, open_text
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
-from understudy.core.files.tables import Table, read_parquet
+from understudy.core.files.tables import FrameTable, Table, read_parquet
 from understudy.core.files.workbooks import MAGICS as EXCEL_MAGICS
 from understudy.core.files.workbooks import read_workbook
 from understudy.errors import DataError, UsageError
@@ -56,8 +63,11 @@ _WITH_VERBS = ("caliper", "edx", "xapi")
 USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", item="item")
 # Without a header the format says what separates fields.
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
+DATABASE = "database"
+# Tables whose readers look at each learner's rows alone, so that a large one can be read in pieces.
+_IN_PIECES = ("csv", DATABASE, "parquet", "tsv", "user-item-skill")
 # Any table; its header may show that it is of a platform.
-_PLAIN_TABLES = ("csv", "excel", "parquet", "tsv")
+_PLAIN_TABLES = ("csv", DATABASE, "excel", "parquet", "tsv")
 
 
 def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None = None) -> EventTable:
@@ -142,7 +152,7 @@ def _sniff_json(text: Text) -> tuple[str, str]:
 
 
 def read_events(
-    path: Path | str,
+    path: Path | str | DatabaseAddress,
     options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
     format: str | None = None,
 ) -> tuple[EventTable, str]:
@@ -152,6 +162,8 @@ def read_events(
     a wing that makes its record of it lets go of them.
     """
     check_format(format)
+    if isinstance(path, DatabaseAddress):
+        return _read_database(path, options, format)
     if Path(path).is_dir():
         return _read_folder(open_folder(Path(path)), options, format)
     if format in _OF_FOLDERS and format not in _OF_TABLES:
@@ -159,6 +171,13 @@ def read_events(
             f"the format {format} is a folder of files, and '{Path(path).name}' is none.",
             hint="give the folder, or name another format.",
             code="not-a-folder",
+            settings=("format",),
+        )
+    if format == DATABASE:
+        raise UsageError(
+            f"the format {DATABASE} is that of an address, and '{Path(path).name}' is a file.",
+            hint="name another format, or give an address such as duckdb:school.db?table=events.",
+            code="unknown-format",
             settings=("format",),
         )
     source = open_source(path)
@@ -185,8 +204,88 @@ def read_events(
         events = _OF_TEXTS[format](decode(source, latin=False), options)
     events.guesses += guesses
     events.settle(options)
-    events.notes.insert(0, f"Read as {format}, as asked." if asked else f"Read as {format}: {why}.")
+    events.notes.insert(0, _read_as(format, "" if asked else why))
     return events, format
+
+
+def _read_database(
+    address: DatabaseAddress, options: ReadOptions, format: str | None
+) -> tuple[EventTable, str]:
+    """The events of a table or a query of a database."""
+    asked = format is not None
+    stream, format, why = _stream_of(address, format)
+    refuse_sheet(options.sheet, format)
+    _refuse_verbs(options, format)
+    stream.head()  # says so if there is no row
+    frame = pl.concat(stream.blocks(range(len(stream.names))))
+    table = FrameTable(stream.file, stream.names, frame.drop("line"), frame["line"])
+    events = _OF_TABLES[format](table, options)
+    stream.require_order(has_times="time" in events.columns)
+    events.settle(options)
+    events.notes.insert(0, _read_as(format, "" if asked else why))
+    return events, format
+
+
+def _stream_of(address: DatabaseAddress, format: str | None) -> tuple[DatabaseStream, str, str]:
+    stream = open_database_stream(address, scratch_parent())
+    why = f"it is a table of {address.kind}"
+    if format is None:
+        format, why = _sniff_header(stream.names) or (DATABASE, why)
+    if format not in _OF_TABLES:
+        raise UsageError(
+            f"{address.name}: the format {format} is one of files.",
+            hint="leave the format out.",
+            code="unknown-format",
+            settings=("format",),
+        )
+    return stream, format, why
+
+
+def read_events_in_pieces(
+    path: Path | DatabaseAddress, options: ReadOptions, format: str | None, folder: Callable[[], Path]
+) -> EventPieces | None:
+    """The events of a large table, some learners at a time; None where the file is small or has to be read whole.
+
+    Its rows are kept in `folder()` for as long as pieces are read.
+    """
+    check_format(format)
+    if options.no_header or options.sheet is not None or options.verbs:
+        return None
+    found = _large_table(path, format)
+    if found is None:
+        return None
+    stream, found_format, why = found
+    if format is None and options.columns.action is None:
+        refuse_gradebook(stream.names, stream.file)
+        refuse_other_tables(stream.names, stream.file)
+    note = _read_as(found_format, "" if format else why)
+    return read_pieces(stream, found_format, [note], _OF_TABLES[found_format], options, folder())
+
+
+def _large_table(path: Path | DatabaseAddress, format: str | None) -> tuple[Stream, str, str] | None:
+    """A table that is read in pieces, its format, and the reason for it; those of databases are of any size."""
+    if isinstance(path, DatabaseAddress):
+        stream, found_format, why = _stream_of(path, format)
+        return (stream, found_format, why) if found_format in _IN_PIECES else None
+    if format == DATABASE:
+        return None
+    if is_data_set(path):
+        return None
+    if (parquet := open_parquet(path)) is not None:
+        why = "the folder has Parquet files" if path.is_dir() else "it begins like a Parquet file"
+        found = (format, "") if format else _sniff_header(parquet.names) or ("parquet", why)
+        return (parquet, *found) if found[0] in _IN_PIECES else None
+    if (begin := begin_of_text(path)) is None:
+        return None
+    found = (format, "") if format else sniff(begin)
+    if found[0] not in _IN_PIECES or found[0] == "parquet":
+        return None
+    return (open_text(path, begin, "\t" if found[0] == "tsv" else None), *found)
+
+
+def is_data_set(path: Path) -> bool:
+    """Whether a folder is a data set that is known by the names of its files."""
+    return path.is_dir() and any(looks_like(open_folder(path)) for looks_like, _ in _OF_FOLDERS.values())
 
 
 def _without_header(source: Source, format: str | None) -> tuple[str, str, tuple[Guess, ...]]:
@@ -235,6 +334,11 @@ def _read_folder(folder: Folder, options: ReadOptions, format: str | None) -> tu
     why = "as asked" if asked else "by the names of the files in the folder"
     events.notes.insert(0, f"Read as {format}, {why}.")
     return events, format
+
+
+def _read_as(format: str, why: str) -> str:
+    """The note on the format of a file, and why it is that one; nothing if it was asked for."""
+    return f"Read as {format}: {why}." if why else f"Read as {format}, as asked."
 
 
 def _refuse_verbs(options: ReadOptions, format: str) -> None:

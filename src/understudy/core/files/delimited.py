@@ -13,7 +13,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.files.columns import count_known
-from understudy.core.files.source import Guess, Source, Text, decode, first_lines, keeping_values_inside
+from understudy.core.files.notes import Count, CountingNote
+from understudy.core.files.source import (
+    Guess,
+    Source,
+    Text,
+    decode,
+    first_lines,
+    keeping_values_inside,
+    line_in_file,
+)
 from understudy.core.files.tables import SAMPLE_ROWS, Table
 from understudy.errors import DataError
 
@@ -37,22 +46,23 @@ class Structure:
     """Whether a record below the first one has a line feed within quotation marks."""
 
 
-def scan(data: bytes, separator: str, file: str) -> Structure:
+def scan(data: bytes, separator: str, file: str, above: int = 1) -> Structure:
     """The structure of a text, or an error that names the first line that breaks it.
 
     Quotation marks that begin a field enclose it. Tab-separated exports rarely quote, so there each field
     is looked at by itself (see `_without_quotes`): a mark in one row must not decide how others are read.
+    `above` is that of a block of a file (`source.Source`).
     """
     begins = re.search(rb'(?:^|[\n%s])"' % re.escape(separator).encode(), data) is not None
-    return _scan(data, separator, file, quoted=begins and separator != "\t")
+    return _scan(data, separator, file, above, quoted=begins and separator != "\t")
 
 
-def _scan(data: bytes, separator: str, file: str, *, quoted: bool) -> Structure:
+def _scan(data: bytes, separator: str, file: str, above: int, *, quoted: bool) -> Structure:
     if not data.endswith(b"\n"):
         data += b"\n"
     content = np.frombuffer(data, dtype=np.uint8)
     if quoted:
-        _check_quotes(content, ord(separator), file)
+        _check_quotes(content, ord(separator), file, above)
     ends, fields, lines = [], [], []
     inside_before, line_before, open_separators = 0, 0, 0
     for begin in range(0, len(content), CHUNK):
@@ -84,6 +94,7 @@ def _scan(data: bytes, separator: str, file: str, *, quoted: bool) -> Structure:
     first_lines = np.concatenate([np.ones(1, dtype=np.int64), np.concatenate(lines)[:-1] + 1])
     filled = all_ends - starts > 1
     spans = np.concatenate(lines) > first_lines
+    first_lines[1:] += above - 1
     n_fields = np.concatenate(fields)[filled]
     if not len(n_fields):
         raise DataError(f"{file}: the file is empty.", hint="check the export.")
@@ -106,7 +117,7 @@ def _scan(data: bytes, separator: str, file: str, *, quoted: bool) -> Structure:
     )
 
 
-def _check_quotes(content: NDArray[np.uint8], separator: int, file: str) -> None:
+def _check_quotes(content: NDArray[np.uint8], separator: int, file: str, above: int) -> None:
     """Refuse quotation marks that neither begin nor end a field: what they enclose is anybody's guess."""
     quotes = np.flatnonzero(content == QUOTE)
     opening, closing = quotes[::2], quotes[1::2]
@@ -116,13 +127,13 @@ def _check_quotes(content: NDArray[np.uint8], separator: int, file: str) -> None
     stray_closing = closing[~np.isin(content[closing + 1], (separator, NEWLINE, QUOTE))]
     stray = np.concatenate([stray_opening, stray_closing])
     if len(stray):
-        line = 1 + int((content[: stray.min()] == NEWLINE).sum())
+        line = line_in_file(1 + int((content[: stray.min()] == NEWLINE).sum()), above)
         raise DataError(
             f"{file}: a quotation mark on line {line} stands inside a field.",
             hint="enclose the field in quotation marks and double those inside it.",
         )
     if len(opening) > len(closing):
-        line = 1 + int((content[: opening[-1]] == NEWLINE).sum())
+        line = line_in_file(1 + int((content[: opening[-1]] == NEWLINE).sum()), above)
         raise DataError(
             f"{file}: the quotation mark that opens on line {line} is never closed.",
             hint="the file may be cut short; close the field or export again.",
@@ -208,7 +219,7 @@ def _without_quotes(field: pl.Expr) -> pl.Expr:
 
 def read_delimited(text: Text, separator: str, *, header: bool = True) -> DelimitedTable:
     """A table from a text whose first line holds the columns' names; without such a line they are numbers from 1 on."""
-    structure = scan(text.data, separator, text.name)
+    structure = scan(text.data, separator, text.name, text.above)
     if header and len(structure.starts) < 2:
         raise DataError(
             f"{text.name}: the log is empty: there is a header but no row.", hint="check the export."
@@ -228,7 +239,7 @@ def read_delimited(text: Text, separator: str, *, header: bool = True) -> Delimi
     if not structure.quoted and b'"' in text.data:
         notes.append("Quotation marks do not enclose fields in this file and were read as they are.")
     if structure.n_blank:
-        notes.append(f"{structure.n_blank} blank lines were skipped.")
+        notes.append(CountingNote(Count(structure.n_blank), " blank lines were skipped."))
     return DelimitedTable(text.name, names, tuple(notes), text.data, structure, separator, int(header))
 
 

@@ -58,10 +58,12 @@ def read_json(path: Path, form: type[Contract], *, hint: str = "") -> Contract:
 
 def read_text(path: Path, *, hint: str = "") -> str:
     """The text of a file."""
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}.", hint=hint, code="no-such-file")
     try:
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}.", hint=hint, code="no-such-file")
         return path.read_text(encoding="utf-8-sig")
+    except OSError:
+        raise UsageError(f"'{path.name}' cannot be opened.", hint="check who may read the file.") from None
     except UnicodeDecodeError:
         raise DataError(
             f"{path.name} is not text in UTF-8.", hint="save it as plain text in UTF-8.", code="not-text"
@@ -73,7 +75,8 @@ def parse_toml(path: Path, *, hint: str = "", keys: Collection[str] = ()) -> tup
     text = read_text(path, hint=hint)
     try:
         return text, tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    # A number of thousands of digits, or a file of brackets only, is more than the parser takes.
+    except (ValueError, RecursionError) as error:
         # The error's own words may quote the file, which may be any file; its place is enough.
         found = re.search(r"line (\d+), column (\d+)", str(error))
         lines = text.splitlines()

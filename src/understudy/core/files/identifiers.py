@@ -42,6 +42,7 @@ _BY_NAME: dict[str, tuple[str, ...]] = {
             "volledigenaamvandegebruiker",
         ),
         *("utentecoinvolto", "utilizadorafetado", "usuárioafetado", "overgebruiker", "dotyczyużytkownika"),
+        *("vaikutettukäyttäjä", "käyttäjänkokonimi"),
     ),
     "e-mail address": (
         *("email", "mail", "emailaddress", "mailaddress", "useremail", "studentemail", "mbox", "actormbox"),
@@ -72,7 +73,7 @@ _BY_NAME: dict[str, tuple[str, ...]] = {
     ),
     "IP address": (
         *("ip", "ipaddress", "ipaddr", "ipadresse", "adresseip", "direccionip", "direcciónip", "clientip"),
-        *("remoteip", "indirizzoip", "endereçoip", "enderecoip", "ipadres", "adresip"),
+        *("remoteip", "indirizzoip", "endereçoip", "enderecoip", "ipadres", "adresip", "iposoite"),
     ),
     "computer": ("useragent", "browserinfo", "deviceid", "macaddress"),
     "login name": (

@@ -22,7 +22,8 @@ DECLARED = "column "
 class Origin:
     """Where a record came from.
 
-    `path` is None for a frame in memory; `beside` are further files about the same learners. `columns` maps a
+    `path` is None for a frame in memory and for a database on a server; `database` is what messages call a log in a
+    database. `beside` are further files about the same learners. `columns` maps a
     role to the column that plays it; `notes` are sentences with counts, on what was dropped, merged or assumed;
     `identifiers` are columns that identify people. `n_withdrawn` learners were left out because a list says so;
     `n_absent` names of that list are not in the file. `digests` are those of the learners' ids, for the ledger alone;
@@ -42,6 +43,12 @@ class Origin:
     yearless: bool = False
     guesses: tuple[Guess, ...] = ()
     beside: tuple[Path, ...] = ()
+    database: str = ""
+
+    @property
+    def name(self) -> str:
+        """What messages call the file or the database; nothing for a frame."""
+        return self.database or ("" if self.path is None else self.path.name)
 
     @property
     def files(self) -> tuple[Path, ...]:

@@ -33,7 +33,7 @@ def is_simulated(path: Path) -> bool:
     try:
         mark = json.loads(mark_path(path).read_text(encoding="utf-8"))
         return bool(mark["format"] == _FORMAT and mark["sha256"] == _digest(path))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
 

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from understudy.core.files.words import counted
+from understudy.core.files.addresses import refuse_address
+from understudy.core.files.notes import Count, CountingNote
 from understudy.errors import DataError, UnderstudyError, UsageError
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -20,10 +21,15 @@ CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 @dataclass(frozen=True, repr=False)
 class Source:
-    """The unpacked content of a file, and the name by which messages call it."""
+    """The unpacked content of a file, and the name by which messages call it.
+
+    Of a file that is read in blocks it is the header and some lines further down: `above` lines of the file come before
+    these.
+    """
 
     name: str
     data: bytes
+    above: int = 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,6 +39,8 @@ class Text:
     name: str
     data: bytes
     notes: tuple[str, ...] = ()
+    above: int = 1
+    """See `Source`."""
 
     @property
     def lines(self) -> list[str]:
@@ -73,6 +81,7 @@ def refuse_guesses(guesses: Sequence[Guess]) -> None:
 def open_source(path: Path | str) -> Source:
     """Read a file whole, unpacking gzip; an absent file is wrong use, a broken one bad data."""
     place = Path(path)
+    refuse_address(place)
     try:
         data = place.read_bytes()
     except FileNotFoundError:
@@ -87,13 +96,18 @@ def open_source(path: Path | str) -> Source:
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error):
-            raise DataError(
-                f"{place.name}: the gzip compression is damaged or cut short.",
-                hint="copy or download the file again; `gzip -t` checks whether it is whole.",
-            ) from None
+            raise damaged_gzip(place.name) from None
     if not data or data.isspace():
         raise DataError(f"{place.name}: the file is empty.", hint="check the export.")
     return Source(place.name, data)
+
+
+def damaged_gzip(name: str) -> DataError:
+    """The error of a file that cannot be unpacked."""
+    return DataError(
+        f"{name}: the gzip compression is damaged or cut short.",
+        hint="copy or download the file again; `gzip -t` checks whether it is whole.",
+    )
 
 
 def decode(source: Source, *, latin: bool) -> Text:
@@ -115,17 +129,17 @@ def decode(source: Source, *, latin: bool) -> Text:
         notes.append("The text was UTF-16.")
     data = data.removeprefix(b"\xef\xbb\xbf")
     if (start := _first_bad_byte(data)) is not None:
-        data, note = _from_latin(source.name, data, start, allowed=latin)
+        data, note = _from_latin(source, data, start, allowed=latin)
         notes.append(note)
     if (zero := data.find(b"\0")) >= 0:
-        raise _no_text(source.name, data, zero)
+        raise _no_text(source, data, zero)
     if b"\r" in data:
         if b"\n" not in data:
             notes.append("Lines ended with a carriage return alone.")
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if not data[:4096].decode(errors="ignore").strip() and not data.decode().strip():
         raise DataError(f"{source.name}: the file is empty.", hint="check the export.")
-    return Text(source.name, data, tuple(notes))
+    return Text(source.name, data, tuple(notes), source.above)
 
 
 def first_lines(text: Text, n_lines: int) -> list[str]:
@@ -151,12 +165,12 @@ def _first_bad_byte(data: bytes) -> int | None:
     return None
 
 
-def _from_latin(name: str, data: bytes, start: int, *, allowed: bool) -> tuple[bytes, str]:
+def _from_latin(source: Source, data: bytes, start: int, *, allowed: bool) -> tuple[bytes, str]:
     if control := CONTROL_BYTES.search(data):
-        raise _no_text(name, data, min(control.start(), start))
+        raise _no_text(source, data, min(control.start(), start))
     if not allowed:
         raise DataError(
-            f"{name}: line {_line_at(data, start)} holds bytes that are not UTF-8.",
+            f"{source.name}: line {_line_at(source, data, start)} holds bytes that are not UTF-8.",
             hint="save the file as UTF-8.",
         )
     lines = data.split(b"\n")
@@ -165,33 +179,45 @@ def _from_latin(name: str, data: bytes, start: int, *, allowed: bool) -> tuple[b
         try:
             lines[number] = lines[number].decode("cp1252").encode()
         except UnicodeDecodeError:
+            line = line_in_file(number + 1, source.above)
             raise DataError(
-                f"{name}: line {number + 1} holds bytes that are neither UTF-8 nor Latin-1.",
+                f"{source.name}: line {line} holds bytes that are neither UTF-8 nor Latin-1.",
                 hint="save the file as UTF-8.",
             ) from None
-    return b"\n".join(lines), f"Read as Windows-1252 (Latin-1): {counted(len(other), 'line')} not in UTF-8."
+    note = CountingNote("Read as Windows-1252 (Latin-1): ", Count(len(other), "line"), " not in UTF-8.")
+    return b"\n".join(lines), note
 
 
-def _no_text(name: str, data: bytes, position: int) -> DataError:
+def line_in_file(line: int, above: int) -> int:
+    """The line of a file that a line of a block is; the block's first one is the file's header (see `Source`)."""
+    return line if line == 1 else line + above - 1
+
+
+def _no_text(source: Source, data: bytes, position: int) -> DataError:
     return DataError(
-        f"{name}: line {_line_at(data, position)} holds bytes that do not occur in text.",
+        f"{source.name}: line {_line_at(source, data, position)} holds bytes that do not occur in text.",
         hint="the file may be in another format or damaged; open it in a text editor and save it as UTF-8.",
     )
 
 
-def _line_at(data: bytes, position: int) -> int:
+def _line_at(source: Source, data: bytes, position: int) -> int:
     before = data[:position]
-    return 1 + (before.count(b"\n") or before.count(b"\r"))
+    return line_in_file(1 + (before.count(b"\n") or before.count(b"\r")), source.above)
 
 
 @contextmanager
-def keeping_values_inside(message: str, *, hint: str) -> Iterator[None]:
+def keeping_values_inside(
+    message: str, *, hint: str, also: type[MemoryError] | tuple[()] = ()
+) -> Iterator[None]:
     """Turn whatever a library raises into a DataError: the library's message may quote a learner's value.
 
-    Rust libraries raise panics that are no `Exception`, hence the wide net.
+    Rust libraries raise panics that are no `Exception`, hence the wide net. A lack of memory is the machine's matter,
+    unless the caller wants that `also`: where a file says how much it takes.
     """
     try:
         yield
+    except also:
+        raise DataError(message, hint=hint) from None
     except (UnderstudyError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
         raise
     except BaseException:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import polars as pl
 
+from understudy.core.files.parquet import check_parquet, intact
 from understudy.core.files.source import Guess, Source, keeping_values_inside
 from understudy.errors import DataError
 
@@ -65,7 +65,7 @@ class FrameTable:
 
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
         """See `Table.read`."""
-        columns = {role: _as_text(self.frame.to_series(at), self.file) for role, at in positions.items()}
+        columns = {role: as_text(self.frame.to_series(at), self.file) for role, at in positions.items()}
         return pl.DataFrame({**columns, "line": self.rows})
 
     def sample(self) -> pl.DataFrame:
@@ -74,16 +74,14 @@ class FrameTable:
         texts = {}
         for position, name in enumerate(some.columns):
             if not some[name].dtype.is_nested() and some[name].dtype != pl.Binary:
-                texts[str(position)] = _as_text(some[name], self.file)
+                texts[str(position)] = as_text(some[name], self.file)
         return pl.DataFrame(texts).cast(pl.String)
 
 
-@dataclass(frozen=True, repr=False)
-class WithoutMarks:
-    """A table of a platform that writes marks where a cell is empty, without them."""
+class WrappedTable:
+    """A table around another one, whose cells it reads in a way of its own; everything else is the same."""
 
     table: Table
-    marks: tuple[str, ...]
 
     @property
     def file(self) -> str:
@@ -110,6 +108,14 @@ class WithoutMarks:
         """See `Table.place`."""
         return self.table.place
 
+
+@dataclass(frozen=True, repr=False)
+class WithoutMarks(WrappedTable):
+    """A table of a platform that writes marks where a cell is empty, without them."""
+
+    table: Table
+    marks: tuple[str, ...]
+
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
         """See `Table.read`."""
         return self._unmarked(self.table.read(positions))
@@ -128,7 +134,7 @@ def rows_from(first: int, frame: pl.DataFrame) -> pl.Series:
     return pl.int_range(first, first + frame.height, eager=True)
 
 
-def _as_text(values: pl.Series, file: str) -> pl.Series:
+def as_text(values: pl.Series, file: str) -> pl.Series:
     """Numbers and names as text; times keep their type. A whole number is written without a point.
 
     pandas turns whole numbers into 1.0 when a cell of the column is empty. Each cell is written by itself: a 1.5
@@ -191,19 +197,13 @@ class ParquetTable:
         return FrameTable(self.file, tuple(flat.columns), flat, rows_from(1, flat))
 
     def _load(self, names: list[str], n_rows: int | None = None) -> pl.DataFrame:
-        with _intact(self.file):
+        with intact(self.file, self._data):
             return pl.read_parquet(io.BytesIO(self._data), columns=names, n_rows=n_rows)
 
 
 def read_parquet(source: Source) -> ParquetTable:
     """The table in a Parquet file."""
-    with _intact(source.name):
+    check_parquet(source.name, source.data)
+    with intact(source.name, source.data):
         names = tuple(pl.read_parquet_schema(io.BytesIO(source.data)))
     return ParquetTable(source.name, names, source.data)
-
-
-def _intact(file: str) -> AbstractContextManager[None]:
-    return keeping_values_inside(
-        f"{file}: the Parquet file is damaged or cut short.",
-        hint="copy the file again, or write it again with polars or pandas.",
-    )

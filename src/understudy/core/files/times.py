@@ -46,11 +46,12 @@ _FAST = {
     zones: tuple(f"%Y-%m-%d{mark}%H:%M:%S%.f{zone}" for mark in "T " for zone in written)
     for zones, written in ((False, ("",)), (True, ("Z", "%:z")))
 }
-# English, German, French, Spanish, Italian, Portuguese, Dutch and Polish; as many letters as distinguish the months.
+# English, German, French, Spanish, Italian, Portuguese, Dutch, Polish and Finnish; as many letters as distinguish the
+# months.
 _MONTHS = (
-    *("jan ene gen sty", "feb fév fev lut", "mar mär mae maa mrt", "apr avr abr kwi", "may mai mag mei maj"),
-    *("jun juin giu cze", "jul juil lug lip", "aug aoû aou ago sie", "sep set wrz", "oct okt ott out paź"),
-    *("nov lis", "dec dez déc dic gru"),
+    *("jan ene gen sty tam", "feb fév fev lut hel", "mar mär mae maa mrt", "apr avr abr kwi huh"),
+    *("may mai mag mei maj tou", "jun juin giu cze kes", "jul juil lug lip hei", "aug aoû aou ago sie elo"),
+    *("sep set wrz syy", "oct okt ott out paź lok", "nov lis marr", "dec dez déc dic gru jou"),
 )
 _MONTH_NUMBERS = {word: number for number, words in enumerate(_MONTHS, 1) for word in words.split()}
 _ZONE_AT_END = r"(\d(?: [AaPp][Mm])?) [A-Z]{3,5}$"
@@ -196,12 +197,17 @@ def names_another_zone(values: pl.Series, zone: str) -> pl.Series:
     return (named.is_not_null() & ~named.is_in(["UTC", "GMT", *sorted(filter(None, own))])).fill_null(False)
 
 
+def zones_in(values: pl.Series) -> frozenset[str | None]:
+    """The time zones that texts state, None for those that state none; of other cells nothing."""
+    if values.dtype != pl.String:
+        return frozenset()
+    zone = _clean(values).str.extract(r"\d ?(Z|[+-]\d{2}:?\d{2}|(?:[AaPp][Mm] )?[A-Z]{3,5})$").unique()
+    return frozenset(zone.replace(["Z", "GMT", "UTC", "+0000"], "+00:00"))
+
+
 def has_mixed_zones(values: pl.Series) -> bool:
     """Whether some texts state another time zone than others, or none: more often a mistake than meant."""
-    if values.dtype != pl.String:
-        return False
-    zone = _clean(values).str.extract(r"\d ?(Z|[+-]\d{2}:?\d{2}|(?:[AaPp][Mm] )?[A-Z]{3,5})$")
-    return zone.n_unique() > 1 and zone.replace(["Z", "GMT", "UTC", "+0000"], "+00:00").n_unique() > 1
+    return len(zones_in(values)) > 1
 
 
 def _each_iso(text: pl.Series, order: DateOrder | None, first_day: date | None) -> pl.Series:
@@ -255,8 +261,8 @@ def _word_fields(text: pl.Series) -> pl.DataFrame:
         pl.coalesce(day_first[name], month_first[name]).alias(name) for name in day_first.columns
     )
     word = pl.col("month").str.to_lowercase()
-    # "juin" and "juillet" differ in their fourth letter.
-    letters = pl.when(word.str.starts_with("jui")).then(4).otherwise(3)
+    # "juin" and "juillet", "mars" and "marraskuuta" differ in their fourth letter.
+    letters = pl.when(word.str.contains("^(?:jui|marr)")).then(4).otherwise(3)
     return fields.with_columns(
         word.str.slice(0, letters).replace_strict(_MONTH_NUMBERS, default=None, return_dtype=pl.Int64)
     )

@@ -8,13 +8,14 @@ a list that removes nobody is an error.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
 from understudy.core.files.columns import KNOWN_NAMES, plain
 from understudy.core.files.delimited import guess_separator, header_names, read_delimited
+from understudy.core.files.notes import Count, CountingNote
 from understudy.core.files.source import Guess, Text, decode, open_source
 from understudy.errors import DataError
 
@@ -45,15 +46,16 @@ class LeftOut:
     @property
     def note(self) -> str:
         """A sentence with counts, without names."""
-        note = f"{self.n_learners} learners who withdrew were left out, with {self.n_rows} rows"
+        ending = " rows"
         if self.n_absent:
-            note += f"; {self.n_absent} names of the list are not in the log"
+            ending += f"; {self.n_absent} names of the list are not in the log"
         if self.n_ambiguous:
-            note += (
+            ending += (
                 f"; {self.n_ambiguous} of these fit several learners but for case or leading zeros, "
                 "who were left in"
             )
-        return note + "."
+        who = " learners who withdrew were left out, with "
+        return CountingNote(Count(self.n_learners), who, Count(self.n_rows), ending + ".")
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,6 +98,10 @@ class Withdrawn:
             gone=gone,
         )
 
+    def settled(self, learners: pl.Series, column: str) -> Withdrawn:
+        """The same list, for pieces of a log that has these learners: whom it means is settled by all of them."""
+        return _SettledList(self.text, True, self.leave_out(learners.to_frame("learner"), column))
+
     def removes_nobody(self, column: str, how_many: str = "") -> DataError:
         """The error of a list in which no learner is named."""
         return DataError(
@@ -131,6 +137,22 @@ class Withdrawn:
         columns = [_entries(list(fields)) for fields in zip(*rows, strict=True)]
         people = [fields for fields in columns if not in_log.isdisjoint(_key(fields))]
         return names, pl.concat(people) if people else names, guesses
+
+
+@dataclass(frozen=True, repr=False)
+class _SettledList(Withdrawn):
+    """A list of which is known whom it means."""
+
+    meant: LeftOut | None = None
+
+    def leave_out(self, frame: pl.DataFrame, column: str) -> LeftOut:
+        """See `Withdrawn.leave_out`."""
+        assert self.meant is not None
+        leaves = frame["learner"].is_in(self.meant.gone.implode()).fill_null(False)
+        gone = frame["learner"].filter(leaves).unique()
+        return replace(
+            self.meant, frame=frame.filter(~leaves), n_learners=len(gone), n_rows=int(leaves.sum()), gone=gone
+        )
 
 
 def read_withdrawn(path: Path | str) -> Withdrawn:

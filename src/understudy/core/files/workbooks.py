@@ -15,6 +15,7 @@ import polars as pl
 from understudy.core.files.columns import count_known
 from understudy.core.files.source import Guess, Source, keeping_values_inside
 from understudy.core.files.tables import FrameTable
+from understudy.core.files.workbook_size import DAMAGED, SAVE_AGAIN, check_workbook_size
 from understudy.errors import DataError, UsageError
 
 MAGICS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
@@ -50,10 +51,8 @@ def read_workbook(source: Source, place: str | None = None, *, look: bool = True
     """
     import fastexcel
 
-    with keeping_values_inside(
-        f"{source.name}: the Excel workbook is damaged, protected, or no workbook.",
-        hint="save it again as .xlsx without a password, or export it as csv.",
-    ):
+    check_workbook_size(source)
+    with keeping_values_inside(DAMAGED.format(name=source.name), hint=SAVE_AGAIN):
         workbook = fastexcel.read_excel(source.data)
         names = workbook.sheet_names
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import polars as pl
 
+from understudy.core.files.faults import explaining_disk
+from understudy.core.files.scratch import remove_stale
 from understudy.errors import UsageError
 
 Row = dict[str, Any]
@@ -41,44 +43,45 @@ def write_json(path: Path, content: Any) -> None:
 def write_with(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then give it its name."""
     check_parent(path)
-    handle, name = tempfile.mkstemp(
-        dir=path.parent, prefix=".", suffix="-unfinished" + "".join(path.suffixes)
-    )
-    os.close(handle)
-    _begun.append(path.absolute())
-    temporary = Path(name)
-    try:
-        write(temporary)
-        # mkstemp makes private files; what a user asks for has the usual permissions.
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    # What killed runs left behind may hold rows of real learners.
+    remove_stale(path.parent, _unfinished(path))
+    with explaining_disk(path):
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f"{_unfinished(path)}{os.getpid()}-", suffix="".join(path.suffixes)
+        )
+        os.close(handle)
+        _begun.append(path.absolute())
+        temporary = Path(name)
+        try:
+            write(temporary)
+            # mkstemp makes private files; what a user asks for has the usual permissions.
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends well, and vanishes when not."""
     check_new(path, folder=True)
-    _remove_stale(path)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-unfinished-{os.getpid()}-"))
-    _begun.append(path.absolute())
-    try:
-        yield temporary
-        temporary.chmod(0o777 & ~_umask())
-        if path.exists():
-            path.rmdir()
-        temporary.replace(path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    remove_stale(path.parent, _unfinished(path))
+    with explaining_disk(path):
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f"{_unfinished(path)}{os.getpid()}-"))
+        _begun.append(path.absolute())
+        try:
+            yield temporary
+            temporary.chmod(0o777 & ~_umask())
+            if path.exists():
+                path.rmdir()
+            temporary.replace(path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _remove_stale(path: Path) -> None:
-    """Remove what runs that were killed left behind; it may hold rows of real learners."""
-    for old in path.parent.glob(f".{path.name}-unfinished-*-*"):
-        process = old.name.split("-unfinished-")[1].split("-")[0]
-        if process.isdigit() and not Path(f"/proc/{process}").exists() and Path("/proc/self").exists():
-            shutil.rmtree(old, ignore_errors=True)
+def _unfinished(path: Path) -> str:
+    """How the temporary names of a file or folder begin; a name of the usual length leaves room for it."""
+    return f".{path.name[:100]}-unfinished-"
 
 
 # Files and folders that this process began to write, under a temporary name beside their own.
@@ -93,7 +96,7 @@ class Written:
         self._begun = len(_begun)
 
     def begun(self) -> bool:
-        """Whether one was begun under a temporary name, whatever became of it: somebody may have looked."""
+        """Whether one was begun under a temporary name, whatever became of it: the user may have looked."""
         places = {path.absolute() for path in self._before}
         return any(place in places or places & {*place.parents} for place in _begun[self._begun :])
 

@@ -37,7 +37,15 @@ from understudy.core.privacy.balance import (
 from understudy.core.privacy.composition import Cost
 from understudy.core.privacy.declarations import DECLARED, declare, declare_others, names_of, unlinked
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.ledger_file import connected, dry_run, now, refuse_unwritable, user, writing
+from understudy.core.privacy.ledger_file import (
+    connected,
+    damaged,
+    dry_run,
+    now,
+    refuse_unwritable,
+    user,
+    writing,
+)
 from understudy.core.privacy.population import (
     FOLDER_POPULATION,
     SIMULATED_POPULATION,
@@ -83,7 +91,7 @@ def ledger_path(data: Path | None, given: Path | None = None) -> Path:
         return given
     if data is None:
         raise UsageError(
-            "there is no place for the ledger: the data is a frame in memory.",
+            "there is no place for the ledger: the data is not in a file.",
             hint="say where it is kept, always the same place for the same learners.",
             code="no-ledger",
             settings=("ledger",),
@@ -116,7 +124,10 @@ class Ledger:
             if population is not None:
                 names = counted_with(connection, normalised(population))
                 rows = [row for row in rows if row["population"] in names]
-        return [Entry(**{**dict(row), "risk": json.loads(row["risk"])}) for row in rows]
+        try:
+            return [Entry(**{**dict(row), "risk": json.loads(row["risk"])}) for row in rows]
+        except (TypeError, ValueError, RecursionError):
+            raise damaged(self.path, "an entry cannot be read") from None
 
     def populations(self) -> list[str]:
         """The populations that the ledger knows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import getpass
 import os
 import sqlite3
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from understudy.core.files.faults import disk_error
 from understudy.core.privacy.rosters import SCHEMA as ROSTER_SCHEMA
 from understudy.errors import DataError, MissingError
 
@@ -103,13 +105,13 @@ def connected(path: Path, *, memory: bool = False) -> Iterator[sqlite3.Connectio
         except BaseException:
             connection.close()
             raise
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise _explained(path, error) from None
     except OSError as error:
         raise _cannot_write(path, error.strerror or "it cannot be made") from None
     try:
         yield connection
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise _explained(path, error) from None
     finally:
         connection.close()
@@ -152,11 +154,20 @@ def _cannot_write(path: Path, why: str) -> MissingError:
     )
 
 
-def _explained(path: Path, error: sqlite3.DatabaseError) -> Exception:
+def _explained(path: Path, error: sqlite3.DatabaseError | UnicodeDecodeError) -> Exception:
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return disk_error(full, path, ("ledger",)) or error
     if isinstance(error, sqlite3.OperationalError):
         return _cannot_write(path, str(error))
+    why = "its text is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+    return damaged(path, why)
+
+
+def damaged(path: Path, why: str) -> DataError:
+    """The error of a ledger that holds what was never written there."""
     return DataError(
-        f"the ledger {path} is damaged or not a ledger ({error}).",
+        f"the ledger {path} is damaged or not a ledger ({why}).",
         hint="restore it from a backup: without it nobody knows what was spent.",
         code="ledger-damaged",
     )

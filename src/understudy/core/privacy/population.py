@@ -71,7 +71,7 @@ def resolve_population(declared: str | None, data: Path | None, *, simulated: bo
         return normalised(declared)
     if data is None:
         raise UsageError(
-            "whose learners these are is not known: the data is a frame in memory.",
+            "whose learners these are is not known: the data is not in a file.",
             hint="declare the population, and where its ledger is kept.",
             code="unknown-population",
             settings=("population", "ledger"),

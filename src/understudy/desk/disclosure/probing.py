@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.core.files.arrays import read_arrays
+from understudy.core.files.source import keeping_values_inside
 from understudy.desk.disclosure.replacement import Kind, ReplacementPlan
 from understudy.desk.domain.analysis import Analysis, Answer, Progress, RunsJobs
 from understudy.desk.domain.learners import LearnerTable
 from understudy.desk.domain.results import Floats, Results
-from understudy.errors import DataError
 
 # Up to so many learners are left out one by one; beyond it in so many blocks of neighbours.
 MOST_BLOCKS = 1000
@@ -28,6 +29,7 @@ N_TRIPLES = 30
 LEAST_FOR_TRIPLES = 5
 # Numbers past these are not measured. An answer as long as that fails by its size.
 MOST_PROBED = 2000
+_RESTORE = "restore the desk's store from its backup."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,26 +154,22 @@ class Probes:
     @classmethod
     def from_bytes(cls, content: bytes) -> Probes:
         """As `to_bytes` wrote it."""
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-                return cls(
-                    tuple(json.loads(kept["names"].tobytes())),
-                    kept["full"],
-                    kept["without_one"],
-                    kept["pairs"],
-                    kept["without_two"],
-                    kept["triples"],
-                    kept["without_three"],
-                    kept["forms"],
-                    int(kept["n_learners"]),
-                    tuple(json.loads(kept["entries"].tobytes())),
-                    kept["differs"],
-                )
-        except (ValueError, KeyError, OSError, EOFError) as error:
-            raise DataError(
-                f"kept probes of an earlier answer cannot be read ({type(error).__name__}).",
-                hint="restore the desk's store from its backup.",
-            ) from None
+        damaged = "kept probes of an earlier answer cannot be read: they are damaged."
+        kept = read_arrays(content, damaged, hint=_RESTORE)
+        with keeping_values_inside(damaged, hint=_RESTORE):
+            return cls(
+                tuple(json.loads(kept["names"].tobytes())),
+                kept["full"],
+                kept["without_one"],
+                kept["pairs"],
+                kept["without_two"],
+                kept["triples"],
+                kept["without_three"],
+                kept["forms"],
+                int(kept["n_learners"]),
+                tuple(json.loads(kept["entries"].tobytes())),
+                kept["differs"],
+            )
 
 
 def blocks_of(n_learners: int) -> list[NDArray[np.int64]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.core.files.parquet import read_whole_parquet
 from understudy.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def read_table(path: Path, source: str = "the table") -> pl.DataFrame:
 
     try:
         if path.suffix.lower() == ".parquet":
-            return pl.read_parquet(path)
+            return read_whole_parquet(path, source)
         return pl.read_csv(path, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import math
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -14,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.core.files.arrays import read_arrays
+from understudy.core.files.source import keeping_values_inside
 from understudy.desk.disclosure.rounding import round_vector
 from understudy.desk.domain.analysis import Analysis, RunsJobs
 from understudy.desk.domain.learners import LearnerTable
@@ -22,7 +23,7 @@ from understudy.desk.domain.results import Check, Results
 from understudy.desk.risk.game import N_STEPS, Price, farthest, judged_mu, most_mu, price
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadows import N_BLURRED, N_SHADOWS, ShadowBank, columns_to_blur, draw_shadows
-from understudy.errors import DataError, UsageError
+from understudy.errors import UsageError
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
@@ -34,6 +35,7 @@ LEAST_CHUNK = 8
 BESIDE = "entries beside these"
 # Before the name of an entry of the form: a column that says on which shadows it is that of the answer.
 SAME = "as in the answer: "
+_RUN_AGAIN = "run the request again."
 NOT_A_BOUND = "published, not a bound"
 
 
@@ -67,15 +69,11 @@ class ShadowAnswers:
     @classmethod
     def from_bytes(cls, content: bytes) -> ShadowAnswers:
         """As `to_bytes` wrote it."""
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-                bank, *names = json.loads(stored["words"].tobytes())
-                return cls(tuple(names), np.asarray(stored["values"], dtype=np.float64), bank)
-        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise DataError(
-                f"stored answers on shadows cannot be read ({type(error).__name__}).",
-                hint="run the request again.",
-            ) from None
+        damaged = "stored answers on shadows cannot be read: they are damaged."
+        stored = read_arrays(content, damaged, hint=_RUN_AGAIN)
+        with keeping_values_inside(damaged, hint=_RUN_AGAIN):
+            bank, *names = json.loads(stored["words"].tobytes())
+            return cls(tuple(names), np.asarray(stored["values"], dtype=np.float64), bank)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import sqlite3
 import subprocess
 import tarfile
 import tempfile
+import zlib
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -190,7 +191,16 @@ def _unpack(source: Path, folder: Path) -> dict[str, Any]:
         if not all(isinstance(path, str) for path in (contents["desk"], *contents["ledgers"].values())):
             raise TypeError("no paths")
         return contents
-    except (OSError, tarfile.TarError, KeyError, ValueError, TypeError, EOFError) as error:
+    except (
+        OSError,
+        tarfile.TarError,
+        KeyError,
+        ValueError,
+        TypeError,
+        EOFError,
+        RecursionError,
+        zlib.error,
+    ) as error:
         raise DataError(
             f"{source.name} is not a backup of a desk, or it is damaged ({type(error).__name__}).",
             hint="give the file that `understudy desk backup` wrote.",

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.people_in_text import without_people
+from understudy.core.events.pieces import lines_of_learners, read_pieces
 from understudy.core.files.columns import KNOWN_NAMES, Columns, choose_columns, plain, reject_duplicates
+from understudy.core.files.notes import Count, CountingNote
 from understudy.core.files.outcomes import is_missing
+from understudy.core.files.streams import Stream
 from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import Table
-from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
+from understudy.exams.formats.answer_pieces import Answers, check_size, collect_answers
 from understudy.exams.responses import NOT_ANSWERED, Attempt, ExamOrigin, Responses
 
-# The matrix has a byte per learner and item, answered or not.
-_MOST_CELLS = 4_000_000_000
+_BEHIND_ALL = np.iinfo(np.int64).max
 
 
 def looks_long(names: Sequence[str], columns: Columns) -> bool:
@@ -39,43 +43,90 @@ def looks_long(names: Sequence[str], columns: Columns) -> bool:
 
 def read_long(table: Table, options: ReadOptions, attempt: Attempt | None, *, keep_names: bool) -> Responses:
     """The responses in a table; a repeated answer is an error unless `attempt` says which one counts."""
+    events = _events(table, options, attempt)
+    answers = _answers_of(events, options, attempt)
+    return _responses(events, answers, keep_names)
+
+
+def read_long_in_pieces(
+    stream: Stream,
+    options: ReadOptions,
+    attempt: Attempt | None,
+    folder: Callable[[], Path],
+    *,
+    keep_names: bool,
+) -> Responses:
+    """The same of a large table, some learners at a time; `folder()` makes room for what is kept meanwhile."""
+    pieces = read_pieces(stream, "", (), partial(_events, attempt=attempt), options, folder())
+    whole, answers = collect_answers(pieces, partial(_answers_of, attempt=attempt), folder)
+    return _responses(whole, answers, keep_names)
+
+
+def _events(table: Table, options: ReadOptions, attempt: Attempt | None) -> EventTable:
     reject_duplicates(table.names, table.file)
     positions = _choose(table, options, ordered=attempt in ("first", "last"))
-    events = EventTable.from_table(table, positions, options)
-    learners = events.frame["learner"].drop_nulls().unique(maintain_order=True)
+    return EventTable.from_table(table, positions, options)
+
+
+def _answers_of(events: EventTable, options: ReadOptions, attempt: Attempt | None) -> Answers:
+    """Settle the events, and take from them the answers of all learners and items, with or without one."""
+    events.leave_people_out("action", without_people)
+    learners = lines_of_learners(events)
     items = natural_order(events.frame["action"].drop_nulls().unique().to_list())
     _drop_missing(events)
     if attempt is None:
         _refuse_repeated(events)
     events.settle(options)
-    present = events.frame["learner"].unique(maintain_order=True)
-    answered, notes = responses_of(events, attempt or "first")
-    responses = _among_all(answered, present, learners, items, table.file)
+    answered = _count_attempts(events, attempt or "first")
+    check_size(learners.height, len(items), events.file)
+    return _among_all(answered, learners, items)
+
+
+def _responses(events: EventTable, answers: Answers, keep_names: bool) -> Responses:
     roles = "learner '{learner}', item '{action}', outcome '{outcome}'".format(**events.columns)
-    events.notes = [f"Each row is an answer: {roles}.", *events.notes, *notes]
+    events.notes = [f"Each row is an answer: {roles}.", *events.notes]
     origin = ExamOrigin(
-        **vars(events.origin(Path(table.file), "", items)),
+        **vars(events.origin(Path(events.file), "", answers.items)),
         layout="long",
-        learners=tuple(learners) if keep_names else (),
+        learners=tuple(answers.learners) if keep_names else (),
     )
-    return replace(responses, origin=origin)
+    return Responses(answers.correct, answers.items, origin=origin)
 
 
-def responses_of(events: EventTable, attempt: Attempt) -> tuple[Responses, tuple[str, ...]]:
-    """One response per learner and action of settled events, and a note on the attempts that do not count."""
+def settle_log(events: EventTable, options: ReadOptions, attempt: Attempt) -> Answers:
+    """Settle the events of a log, and take the answers from them."""
+    events.settle(options)
+    return answers_of_log(events, attempt)
+
+
+def answers_of_log(events: EventTable, attempt: Attempt) -> Answers:
+    """One answer per learner and action of settled events.
+
+    Learners of whom no answer could be read stand behind the others: their number is public.
+    """
+    answered = _count_attempts(events, attempt)
+    silent = events.without_rows["learner"]
+    nothing = np.full((len(silent), len(answered.items)), NOT_ANSWERED, dtype=np.int8)
+    return replace(
+        answered,
+        correct=np.concatenate([answered.correct, nothing]),
+        learners=pl.concat([answered.learners, silent]),
+        lines=np.concatenate([answered.lines, np.full(len(silent), _BEHIND_ALL)]),
+    )
+
+
+def _count_attempts(events: EventTable, attempt: Attempt) -> Answers:
+    """One answer per learner and action of settled events, and a note on the attempts that do not count."""
     frame = events.frame
-    _check_size(frame["learner"].n_unique(), frame["action"].n_unique(), events.file)
+    check_size(frame["learner"].n_unique(), frame["action"].n_unique(), events.file)
     responses = Responses.from_events(frame, attempt)
-    n_repeats = frame.height - (responses.correct.size - responses.n_missing)
-    do_not = "does not" if n_repeats == 1 else "do not"
-    which = f"{counted(n_repeats, 'repeated attempt')} {do_not} count: the {attempt} one at each item does."
-    return responses, (which,) if n_repeats else ()
-
-
-def with_silent_learners(responses: Responses, events: EventTable) -> Responses:
-    """The responses with a row for each learner of whom no answer could be read: the number of learners is public."""
-    nothing = np.full((events.without_rows.height, responses.n_items), NOT_ANSWERED, dtype=np.int8)
-    return replace(responses, correct=np.concatenate([responses.correct, nothing]))
+    if n_repeats := frame.height - (responses.correct.size - responses.n_missing):
+        which = f"; the {attempt} one at each item counts."
+        events.notes.append(CountingNote("Left out: ", Count(n_repeats, "repeated attempt"), which))
+    learners = lines_of_learners(events)
+    return Answers(
+        responses.correct, learners["learner"], responses.items, learners["line"].to_numpy(), frame.height
+    )
 
 
 def _choose(table: Table, options: ReadOptions, *, ordered: bool) -> dict[str, int]:
@@ -102,8 +153,9 @@ def _drop_missing(events: EventTable) -> None:
     missing = is_missing(events.frame["outcome"])
     if n_missing := int(missing.sum()):
         events.frame = events.frame.filter(~missing)
-        rows, count = ("row", "counts") if n_missing == 1 else ("rows", "count")
-        events.notes.append(f"{n_missing} {rows} without an outcome {count} as not answered.")
+        events.notes.append(
+            CountingNote("Taken as not answered: ", Count(n_missing, "row"), " without an outcome.")
+        )
 
 
 def _refuse_repeated(events: EventTable) -> None:
@@ -118,32 +170,15 @@ def _refuse_repeated(events: EventTable) -> None:
         )
 
 
-def _among_all(
-    answered: Responses, present: pl.Series, learners: pl.Series, items: tuple[str, ...], file: str
-) -> Responses:
-    """The responses with those learners and items, too, of whom the file knows no answer."""
-    _check_size(len(learners), len(items), file)
-    matrix = answered.correct
-    if (len(learners), len(items)) != matrix.shape:
-        place = {name: column for column, name in enumerate(items)}
-        rows = learners.is_in(present.implode()).arg_true().to_numpy()
-        matrix = np.full((len(learners), len(items)), NOT_ANSWERED, dtype=np.int8)
-        # Learners stand in the order in which they were first met, which leaving rows out may change.
-        order = pl.DataFrame({"name": present}).with_row_index("row")
-        order = pl.DataFrame({"name": learners.gather(rows)}).join(order, on="name", maintain_order="left")
-        places = np.array([place[name] for name in answered.items], dtype=np.int64)
-        matrix[np.ix_(rows, places)] = answered.correct[order["row"]]
-    return Responses(matrix, items)
-
-
-def _check_size(n_learners: int, n_items: int, file: str) -> None:
-    if n_learners * n_items > _MOST_CELLS:
-        raise DataError(
-            f"{file}: {counted(n_learners, 'learner')} and {counted(n_items, 'item')} are more "
-            "than a matrix of responses can hold.",
-            hint="check which column names the item, or give the exam's part of the file only.",
-            settings=("item",),
-        )
-
-
-# So few columns may be one student's own list rather than the sheet of a class.
+def _among_all(answered: Answers, learners: pl.DataFrame, items: tuple[str, ...]) -> Answers:
+    """The answers with those learners and items, too, of whom the file knows no answer; `learners` with their lines."""
+    names, lines = learners["learner"], learners["line"].to_numpy()
+    if (len(names), items) == (len(answered.learners), answered.items) and (lines == answered.lines).all():
+        return answered
+    matrix = np.full((len(names), len(items)), NOT_ANSWERED, dtype=np.int8)
+    # Learners stand in the order in which they were first met, which leaving rows out may change.
+    rows = answered.learners.to_frame().join(
+        names.to_frame().with_row_index("row"), "learner", "left", maintain_order="left"
+    )
+    answered.write_to(matrix, rows["row"].cast(pl.Int64).to_numpy(), items)
+    return replace(answered, correct=matrix, learners=names, items=items, lines=lines)

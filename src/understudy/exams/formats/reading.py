@@ -5,29 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from understudy.core.engine.engine import scratch_parent
 from understudy.core.events.event_table import ReadOptions, RowOptions
-from understudy.core.events.reading import check_format, read_events, refuse_sheet, sniff
+from understudy.core.events.reading import (
+    check_format,
+    read_events,
+    read_events_in_pieces,
+    refuse_sheet,
+    sniff,
+)
 from understudy.core.files.columns import Columns
-from understudy.core.files.delimited import table_in
 from understudy.core.files.outcomes import PassMark, has_direction
+from understudy.core.files.scratch import Scratch
 from understudy.core.files.simulated import is_simulated
-from understudy.core.files.source import Source, open_source
 from understudy.core.files.suggestions import with_suggestions
-from understudy.core.files.tables import ParquetTable, Table, read_parquet
+from understudy.core.files.tables import ParquetTable, Sheet
 from understudy.core.files.withdrawals import Withdrawn, read_withdrawn
-from understudy.core.files.workbooks import read_workbook
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
 from understudy.exams.formats.answer_list import (
+    answers_of_log,
     looks_long,
     read_long,
-    responses_of,
-    with_silent_learners,
+    read_long_in_pieces,
+    settle_log,
 )
+from understudy.exams.formats.answer_pieces import collect_answers
 from understudy.exams.formats.canvas_quiz import canvas_quiz
+from understudy.exams.formats.exam_file import ExamFile, large_sheet
 from understudy.exams.formats.grouping import Grouping, refuse_groups
 from understudy.exams.formats.item_list import ItemList, read_items
 from understudy.exams.formats.moodle_quiz import moodle_quiz
@@ -205,39 +214,60 @@ def responses_in(
 def _read(
     path: Path, options: ResponseOptions, items: Items | None, keep_names: bool, grouping: Grouping | None
 ) -> Responses:
+    with Scratch(scratch_parent()) as scratch:
+        return _read_with(scratch, path, options, items, keep_names, grouping)
+
+
+def _read_with(
+    scratch: Scratch,
+    path: Path,
+    options: ResponseOptions,
+    items: Items | None,
+    keep_names: bool,
+    grouping: Grouping | None,
+) -> Responses:
+    """See `responses_in`; what does not fit into memory is kept in temporary files."""
     format, layout = options.format, options.layout
-    if path.is_dir():
+    file = ExamFile.open(path)
+    if file is None:
         _refuse_layout("of a folder", layout)
         _refuse_points(options, "a folder of files")
         refuse_groups(grouping, "a folder of files")
-        return _from_log(path, options, keep_names)
-    source = open_source(path)
+        return _from_log(path, options, keep_names, scratch)
     if format is None:
-        format, why = sniff(source)
+        format, why = sniff(file.source)
         if layout is not None:
             format = _ALSO_TABLES.get(format, format)
-        note = f"Read as {format}: {why}."
+        note = f"Read as {format}: {'the folder has Parquet files' if path.is_dir() else why}."
     else:
         note = f"Read as {format}, as asked."
     if format not in _TABLES:
         _refuse_layout(format, layout)
         _refuse_points(options, f"a log of format {format}")
         refuse_groups(grouping, f"a log of format {format}")
-        return _from_log(path, options, keep_names)
+        return _from_log(path, options, keep_names, scratch)
     refuse_sheet(options.sheet, format)
-    table = _table(source, format, options.sheet, known=options.format is None)
+    stream = file.stream(format)
+    table = file.table(format, options.sheet) if stream is None else stream.head()
     withdrawn = options.withdrawn()
     quiz = None if layout == "long" or options.learner is not None else _quiz(table.names)
     if quiz is not None:
         refuse_groups(grouping, "the export of a quiz")
-        layout, table = "wide", quiz.sheet(table, options.attempts)
+        # Read whole: a learner may have several rows in it.
+        whole, stream = file.table(format, options.sheet) if stream is not None else table, None
+        layout, table = "wide", quiz.sheet(whole, options.attempts)
     if layout is None:
         layout = "long" if looks_long(table.names, options.columns) else "wide"
     if layout == "long":
         _refuse_points(options, "a list with one row per answer")
         refuse_groups(grouping, "a list with one row per answer")
         wanted = options.for_answers(withdrawn)
-        found = read_long(table, wanted, options.attempts, keep_names=keep_names)
+        if stream is None:
+            found = read_long(table, wanted, options.attempts, keep_names=keep_names)
+        else:
+            found = read_long_in_pieces(
+                stream, wanted, options.attempts, scratch.folder, keep_names=keep_names
+            )
     else:
         if options.rows() != RowOptions():
             raise UsageError(
@@ -252,7 +282,11 @@ def _read(
                 hint="leave the attempt out, or give a file with one row per answer.",
                 settings=("attempts",),
             )
-        sheet = typed_parquet(table, source) if isinstance(table, ParquetTable) else table
+        sheet: Sheet = table
+        if stream is not None:
+            sheet = large_sheet(stream, scratch.folder())
+        elif isinstance(table, ParquetTable):
+            sheet = typed_parquet(table, file.source)
         try:
             found = read_wide(
                 sheet,
@@ -266,7 +300,11 @@ def _read(
             )
         except DataError as error:
             raise with_suggestions(error, table, {"action": "item"}, options.mark) from None
-    origin = replace(found.origin, path=path, format=format, notes=(note, *found.origin.notes))
+    notes = found.origin.notes
+    if options.format is None:
+        # The reason for the format is what separates the fields.
+        notes = tuple(each for each in notes if not each.startswith("Fields were separated"))
+    origin = replace(found.origin, path=path, format=format, notes=(note, *notes))
     if quiz is not None:
         # A note says which column it is; to declare it would be to read the file as any other sheet.
         columns = {role: name for role, name in origin.columns.items() if role != "learner"}
@@ -298,28 +336,19 @@ def _refuse_layout(format: str, layout: str | None) -> None:
         )
 
 
-def _table(source: Source, format: str, place: str | None, *, known: bool) -> Table:
-    """The table in a file, at a `place` of a workbook; `known` says whether the separator was named already."""
-    if format == "parquet":
-        return read_parquet(source)
-    if format == "excel":
-        return read_workbook(source, place)
-    table = table_in(source, "\t" if format == "tsv" else None)
-    if known:
-        table = replace(
-            table, notes=tuple(note for note in table.notes if not note.startswith("Fields were separated"))
-        )
-    return table
-
-
-def _from_log(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
+def _from_log(path: Path, options: ResponseOptions, keep_names: bool, scratch: Scratch) -> Responses:
     wanted = options.for_answers(options.withdrawn())
-    events, format = read_events(path, wanted, options.format)
-    responses, repeats = responses_of(events, options.attempts or "first")
-    responses = with_silent_learners(responses, events)
-    origin = events.origin(path, format, responses.items)
-    notes = [*origin.notes, f"The items are the log's actions, from '{origin.columns['action']}'.", *repeats]
+    attempt = options.attempts or "first"
+    pieces = read_events_in_pieces(path, wanted, options.format, scratch.folder)
+    if pieces is None:
+        events, format = read_events(path, wanted, options.format)
+        answers = answers_of_log(events, attempt)
+    else:
+        format = pieces.format
+        events, answers = collect_answers(pieces, partial(settle_log, attempt=attempt), scratch.folder)
+    origin = events.origin(path, format, answers.items)
+    notes = [*origin.notes, f"The items are the log's actions, from '{origin.columns['action']}'."]
     if keep_names:
         notes.append("Learners of this format are known by their order in the file, not by their names.")
     found = ExamOrigin(**{**vars(origin), "notes": tuple(notes)}, layout="log")
-    return replace(responses, origin=found, simulated=is_simulated(path))
+    return Responses(answers.correct, answers.items, origin=found, simulated=is_simulated(path))

@@ -16,6 +16,7 @@ from understudy.core.files.identifiers import Identifier
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.outcomes import NEEDS_LOW_MARK, PassMark, seem_low_grades
+from understudy.core.files.parquet import intact
 from understudy.core.files.source import Guess, Source, keeping_values_inside
 from understudy.core.files.tables import ParquetTable, Sheet
 from understudy.core.files.withdrawals import Withdrawn
@@ -75,10 +76,7 @@ class TypedParquet:
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
         """See `Sheet.read`."""
         names = [self.names[at] for at in positions.values()]
-        with keeping_values_inside(
-            f"{self.file}: the Parquet file is damaged or cut short.",
-            hint="copy the file again, or write it again with polars or pandas.",
-        ):
+        with intact(self.file, self._data):
             frame = pl.read_parquet(io.BytesIO(self._data), columns=names)
             columns = {role: frame[self.names[at]] for role, at in positions.items()}
             return pl.DataFrame({**columns, "line": pl.int_range(1, frame.height + 1, eager=True)})

@@ -4,7 +4,7 @@ A row follows the one before if both are the same learner's in the same session,
 with nothing left out between them and no step back of the clock.
 
 Whatever is found out about a clock or an order is about one learner, and concerns that learner's rows only: a
-guarantee needs that. Weeks and the clock's resolution are about the whole file, and no mechanism takes them.
+guarantee needs that. So a large file is linked in pieces, some learners at a time.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
-from understudy.core.files.words import counted
 from understudy.keystrokes.formats import rows as rows_of
-from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
+from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN
 
 MINUTE = 60_000 * NANOSECONDS
 SESSION_GAP = 30 * MINUTE
-WEEK = 7 * 24 * 60 * MINUTE
 # A keyboard repeats a key a few times a second, after half a second or so.
 LONGEST_REPEAT = 2_000 * NANOSECONDS
 # On a coarser clock, two equal rows may be two presses.
@@ -69,13 +67,30 @@ class Events:
         return self.learner.astype(np.int64) * n_sessions + self.session + 1
 
 
-def link(
-    events: Events, keys: tuple[str, ...], *, relative: bool, left_out: Counter[str], notes: list[str]
-) -> tuple[Keystrokes, NDArray[np.int64], float]:
-    """The record of all presses, the codes of its learners, and the finest step of its clock in milliseconds.
+@dataclass(frozen=True, repr=False)
+class Presses:
+    """Key presses of some learners, one after the other, each learner's in order of time.
 
-    A learner of whom no press is left is not in the record.
+    `events` are those of the presses alone, `learners` the codes of all who have one, and `lengths` the numbers of
+    theirs. `session` numbers a learner's sittings. `apart` says that sessions have clocks of their own.
     """
+
+    events: Events
+    follows: Flags
+    session: Codes
+    learners: Ints
+    lengths: Ints
+    apart: bool
+
+    def clock_step(self) -> tuple[int, int]:
+        """The largest time in nanoseconds of which all latencies are multiples, and how many latencies there are."""
+        latencies = np.diff(self.events.time, prepend=self.events.time[:1])[self.follows]
+        latencies = latencies[latencies > 0]
+        return int(np.gcd.reduce(latencies)), len(latencies)
+
+
+def link(events: Events, *, relative: bool, left_out: Counter[str], notes: list[str]) -> Presses:
+    """The presses among events of any order. A learner of whom no press is left is not among theirs."""
     events = _grouped(events)
     events = _without_repeats(events, left_out, notes)
     events, backwards = _ordered(events, left_out, notes)
@@ -101,17 +116,7 @@ def link(
     session, follows = _sessions(events, follows, notes)
     lengths = np.bincount(events.learner)
     present = np.flatnonzero(lengths)
-    record = Keystrokes(
-        events.key,
-        events.time,
-        follows,
-        np.concatenate([[0], np.cumsum(lengths[present])]),
-        keys,
-        session,
-        _weeks(events, apart, notes),
-        hold=None if events.hold is None or (events.hold < 0).all() else events.hold,
-    )
-    return record, present, _resolution(record)
+    return Presses(events, follows, session, present, lengths[present], apart)
 
 
 def _grouped(events: Events) -> Events:
@@ -306,21 +311,6 @@ def _sessions(events: Events, follows: Flags, notes: list[str]) -> tuple[Codes, 
     return number.astype(np.int32), follows
 
 
-def _weeks(events: Events, apart: bool, notes: list[str]) -> Codes:
-    if events.week is not None:
-        known = events.week[events.week >= 0]
-        if len(known) < len(events.week):
-            notes.append(f"{counted(len(events.week) - len(known), 'key')} without a week.")
-        least = int(known.min()) if len(known) else 0
-        return np.where(events.week >= 0, events.week - least, UNKNOWN).astype(np.int32)
-    if apart or not len(events.time):
-        notes.append("The file has no weeks.")
-        return np.full(len(events.time), UNKNOWN, dtype=np.int32)
-    notes.append("Weeks are periods of seven days from the earliest key of the whole file.")
-    weeks: Codes = ((events.time - events.time.min()) // WEEK).astype(np.int32)
-    return weeks
-
-
 def _clock_steps(events: Events, same: Flags, step: Ints) -> Ints:
     """The step of each learner's clock: the largest time of which all differences are multiples.
 
@@ -331,15 +321,3 @@ def _clock_steps(events: Events, same: Flags, step: Ints) -> Ints:
     np.gcd.at(found, events.learner[used], np.abs(step[used]))
     rounded = np.select([found % size == 0 for size in (10**9, 10**6, 10**3)], [10**9, 10**6, 10**3], 1)
     return np.where(_per_learner(events, used) >= ENOUGH_STEPS, found, rounded)
-
-
-def _resolution(record: Keystrokes) -> float:
-    """The finest step of the clock in milliseconds."""
-    latencies = record.latencies[record.follows]
-    latencies = latencies[latencies > 0]
-    if not len(latencies):
-        latencies = np.abs(record.time[:1])
-    found = int(np.gcd.reduce(latencies)) if len(latencies) else 0
-    if len(latencies) < ENOUGH_STEPS:
-        found = next(step for step in (10**9, 10**6, 10**3, 1) if found % step == 0)
-    return found / NANOSECONDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from understudy.core.files.columns import ColumnChooser, reject_duplicates
 from understudy.core.files.source import Guess
 from understudy.core.files.tables import Table
 from understudy.core.names import SIMULATED_PREFIX
@@ -20,8 +21,9 @@ _PRESS = ("keypress",)
 _KINDS = "call presses keydown and releases keyup, or leave the column out."
 
 
-def read_events(table: Table, columns: KeystrokeColumns) -> Rows:
-    """The events of a table; its type column, if it has one, distinguishes presses from releases."""
+def choose_columns(table: Table, columns: KeystrokeColumns) -> ColumnChooser:
+    """The columns of a table of events."""
+    reject_duplicates(table.names, table.file)
     chooser = columns.chooser(table)
     chooser.require("learner", "time", "key")
     chooser.allow("session")
@@ -32,18 +34,27 @@ def read_events(table: Table, columns: KeystrokeColumns) -> Rows:
     elif not chooser.allow("release"):
         chooser.allow("hold")
     chooser.allow("follows")
+    return chooser
+
+
+def read_events(table: Table, columns: KeystrokeColumns, types: pl.Series | None = None) -> Rows:
+    """The events of a table; its type column, if it has one, distinguishes presses from releases.
+
+    Of a part of a file, `types` are all that the column holds in the whole of it.
+    """
+    chooser = choose_columns(table, columns)
     rows = Rows.of(table, chooser)
     if "type" in chooser.positions:
-        _split_releases(rows)
+        _split_releases(rows, types)
     if "follows" in chooser.positions:
         broken = pl.col("follows").cast(pl.String).str.strip_chars().str.to_lowercase().is_in(["0", "false"])
         rows.frame = rows.frame.with_columns(broken.fill_null(False).alias("broken")).drop("follows")
     return rows
 
 
-def _split_releases(rows: Rows) -> None:
+def _split_releases(rows: Rows, types: pl.Series | None) -> None:
     kinds = rows.frame["type"].cast(pl.String)
-    known = kinds.drop_nulls().unique(maintain_order=True)
+    known = (kinds if types is None else types).drop_nulls().unique()
     words = known.str.to_lowercase().str.replace_all(r"[\s_.\-]+", "")
     down, up, press = words.is_in(_DOWN), words.is_in(_UP), words.is_in(_PRESS)
     if not (down | up | press).any():
@@ -69,7 +80,7 @@ def _split_releases(rows: Rows) -> None:
     rows.frame = rows.frame.drop("type").with_columns(is_up.alias("up")).filter(is_up | is_down)
     if not rows.left_out[str(Reason.other_event)]:
         del rows.left_out[str(Reason.other_event)]
-    if not is_up.any():
+    if not up.any():
         rows.frame = rows.frame.drop("up", "code", strict=False)
 
 

@@ -25,10 +25,15 @@ _STATES = ("xcodestate", "codestate")
 _ROLES = {"event": "eventtype", "edit": "edittype", "inserted": "inserttext", "deleted": "deletetext"}
 
 
-def main_table(folder: Path) -> Path:
-    """The main table of a folder, itself or one level below."""
+def main_tables(folder: Path) -> list[Path]:
+    """The main tables of a folder, itself or one level below."""
     wanted = (MAIN_TABLE.lower(), MAIN_TABLE.lower() + ".gz")
-    found = [one for one in (*folder.glob("*"), *folder.glob("*/*")) if one.name.lower() in wanted]
+    return [one for one in (*folder.glob("*"), *folder.glob("*/*")) if one.name.lower() in wanted]
+
+
+def main_table(folder: Path) -> Path:
+    """The main table of a folder."""
+    found = main_tables(folder)
     if not found:
         raise UsageError(
             f"'{folder}' is a folder without a {MAIN_TABLE}.", hint="give one file, or a ProgSnap2 folder."

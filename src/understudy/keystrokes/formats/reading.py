@@ -6,7 +6,6 @@ that play a role are read.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,60 +15,36 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.core.engine.engine import scratch_parent
 from understudy.core.files.columns import plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import JsonTable, json_table
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.origin import Origin
+from understudy.core.files.scratch import Scratch
 from understudy.core.files.simulated import is_simulated
-from understudy.core.files.source import (
-    Guess,
-    Source,
-    decode,
-    first_lines,
-    keeping_values_inside,
-    open_source,
-)
+from understudy.core.files.source import Guess, Source, decode, first_lines, open_source
+from understudy.core.files.streams import Stream, begin_of_text, open_parquet, open_text
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.keystrokes.formats.chain import Events, link
 from understudy.keystrokes.formats.events import read_events
 from understudy.keystrokes.formats.labels import read_labels
-from understudy.keystrokes.formats.progsnap import main_table, read_progsnap
-from understudy.keystrokes.formats.rows import (
-    ELSEWHERE,
-    NAMES,
-    NO_LEARNER,
-    REASONS,
-    KeystrokeColumns,
-    Reason,
-    Rows,
-    coded,
-    look_like_codes,
-    name_keys,
-    names_codes,
-    regrouped,
-)
+from understudy.keystrokes.formats.pieces import settle_in_pieces
+from understudy.keystrokes.formats.presses import settle_rows
+from understudy.keystrokes.formats.progsnap import main_table, main_tables, read_progsnap
+from understudy.keystrokes.formats.record import put_together
+from understudy.keystrokes.formats.rows import ELSEWHERE, NAMES, KeystrokeColumns, Rows
 from understudy.keystrokes.formats.snapshots import read_snapshots
-from understudy.keystrokes.formats.times import (
-    TimeColumn,
-    check_unit,
-    find_clock,
-    read_holds,
-    read_releases,
-    read_times,
-)
+from understudy.keystrokes.formats.times import TimeColumn, check_unit
 from understudy.keystrokes.keystrokes import Keystrokes
 
 FORMATS = ("events", "lines", "progsnap2", "snapshots")
 # Steps of a clock in milliseconds. Latencies of typing are between 10 and 750 ms (Leinonen 2016, section 4.1).
 COARSE, TOO_COARSE = 10.0, 750.0
 COARSEST_RHYTHM = 100.0
-# "3", "week 3", "W03", and "3.0" from a spreadsheet; empty for a row without a week.
-_WEEK = re.compile(r"\s*(?:(?:[a-z]{1,8}[\s_.\-]*)?([0-9]{1,6})(?:\.0*)?)?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -218,18 +193,16 @@ def _read(
         )
     options = replace(options, unit=check_unit(options.unit))
     labelled = None if labels is None else read_labels(labels, options.learner, label)
-    rows, format, why = _rows(path, options)
-    if why:
-        rows.notes.insert(0, f"Read as {format}: {why}.")
-    keystrokes, names, resolution = _settle(rows, options)
-    keystrokes = replace(keystrokes, simulated=is_simulated(path))
+    with Scratch(scratch_parent()) as scratch:
+        rows, format, record, names, resolution = _record(path, options, scratch)
+    keystrokes = replace(record, simulated=is_simulated(path))
     notes = [*rows.notes, *_about_clock(resolution)]
     codes = None
     if labelled is not None:
         codes, about_labels = labelled.of(names)
         notes += about_labels
     origin = Origin(
-        main_table(path) if path.is_dir() else path,
+        main_table(path) if path.is_dir() and format == "progsnap2" else path,
         format,
         rows.columns,
         tuple(notes),
@@ -247,6 +220,53 @@ def _read(
         None if labelled is None else labelled.column,
     )
     return source, names
+
+
+def _record(
+    path: Path, options: KeystrokeOptions, scratch: Scratch
+) -> tuple[Rows, str, Keystrokes, pl.Series, float]:
+    """What is known about the rows, the format, the record, the names of its learners, and the step of its clock."""
+    large = _open_large(path, options)
+    if large is None:
+        rows, format, why = _rows(path, options)
+        pieces, zones = settle_rows(rows, options.unit)
+    else:
+        stream, why = large
+        format = "events"
+        rows, pieces, zones = settle_in_pieces(stream, options, scratch)
+    if why:
+        rows.notes.insert(0, f"Read as {format}: {why}.")
+    for role, found in zip(("time", "release"), zones, strict=True):
+        found.check(TimeColumn(rows.file, rows.place, rows.columns["time"], role))
+    if not pieces:
+        raise DataError(
+            f"{rows.file}: no keystroke is left to read ({_counts(rows.left_out)}).",
+            hint="check the export, and the columns chosen.",
+            settings=("learner", "time", "key"),
+        )
+    return rows, format, *put_together(pieces, rows.notes, None if large is None else scratch.folder())
+
+
+def _open_large(path: Path, options: KeystrokeOptions) -> tuple[Stream, str] | None:
+    """A large table of events, and why it is one (empty if that was said); None for anything else."""
+    stream: Stream | None = None if main_tables(path) else open_parquet(path)
+    begin = None if stream is not None else begin_of_text(path)
+    if begin is not None:
+        first = first_lines(decode(begin, latin=True), 1)[0]
+        if first.lstrip().startswith(("{", "[")) or len(header_names(first, guess_separator(first))) < 2:
+            return None
+        stream = open_text(path, begin, None)
+    if stream is None:
+        return None
+    format, why = (options.format, "") if options.format else _sniff(stream.head(), options)
+    return (stream, why) if format == "events" else None
+
+
+def _counts(left_out: Counter[str]) -> str:
+    reasons = ", ".join(
+        f"{counted(number, 'row')}: {reason}" for reason, number in left_out.most_common() if number
+    )
+    return reasons or "there is no row"
 
 
 def _rows(path: Path, options: KeystrokeOptions) -> tuple[Rows, str, str]:
@@ -310,143 +330,6 @@ def _sniff(table: Table, columns: KeystrokeColumns) -> tuple[str, str]:
     if isinstance(table, JsonTable):
         return "lines", "it begins like JSON"
     return "events", "it has a row per key event"
-
-
-def _settle(rows: Rows, columns: KeystrokeColumns) -> tuple[Keystrokes, pl.Series, float]:
-    """The record, the names of its learners, and the finest step of its clock."""
-    with keeping_values_inside(
-        f"{rows.file}: the columns cannot be put together.",
-        hint="check the columns chosen, and that the file is valid UTF-8.",
-    ):
-        events, keys, relative, names = _events(rows, columns)
-        if len(events.time):
-            found = link(events, keys, relative=relative, left_out=rows.left_out, notes=rows.notes)
-    if not len(events.time) or not found[0].n_rows:
-        raise DataError(
-            f"{rows.file}: no keystroke is left to read ({_counts(rows.left_out)}).",
-            hint="check the export, and the columns chosen.",
-            settings=("learner", "time", "key"),
-        )
-    keystrokes, present, resolution = found
-    names = names.gather(present)
-    return keystrokes, names, resolution
-
-
-def _counts(left_out: Counter[str]) -> str:
-    reasons = ", ".join(
-        f"{counted(number, 'row')}: {reason}" for reason, number in left_out.items() if number
-    )
-    return reasons or "there is no row"
-
-
-def _events(rows: Rows, columns: KeystrokeColumns) -> tuple[Events, tuple[str, ...], bool, pl.Series]:
-    """Columns as numbers; rows without a learner go, those without a time or key stay to break chains."""
-    who, raw = coded(rows.frame["learner"].cast(pl.String))
-    learner, names = regrouped(who, [name.strip() or None for name in raw])
-    if n_nobody := int((learner < 0).sum()):
-        rows.left_out[NO_LEARNER] += n_nobody
-        rows.frame = rows.frame.filter(pl.Series(learner >= 0))
-        learner = learner[learner >= 0]
-    _drop_without_time(rows, learner)
-    if rows.frame.height < len(learner):
-        learner = learner[rows.frame["place"].to_numpy()]
-    frame = rows.frame
-    if not frame.height:
-        return (
-            Events(learner, np.zeros(0, np.int64), learner, learner.astype(np.uint8)),
-            (),
-            False,
-            pl.Series(),
-        )
-    column = TimeColumn(rows.file, rows.place, frame["line"], rows.columns["time"])
-    clock = find_clock(frame["time"], learner, columns.unit, column)
-    if clock.guessed:
-        rows.guesses.append(Guess("what times count, from how fast people type", ("unit",)))
-    time = read_times(frame["time"], clock, column)
-    rows.notes.append(clock.note)
-    key, keys, reason = _keys(rows)
-    events = Events(learner, time, key, reason)
-    if "session" in frame.columns:
-        events = replace(events, session=_sessions(frame["session"], learner))
-    if "week" in frame.columns:
-        events = replace(events, week=_weeks(rows))
-    if "up" in frame.columns:
-        events = replace(events, up=frame["up"].to_numpy(), code=_places(frame))
-    if "broken" in frame.columns:
-        events = replace(events, broken=frame["broken"].to_numpy())
-    if "release" in frame.columns:
-        events = replace(events, hold=read_releases(frame["release"], time, clock, column))
-    elif "hold" in frame.columns:
-        events = replace(events, hold=read_holds(frame["hold"], rows.columns["hold"]))
-    return events, keys, clock.since_start, pl.Series(names, dtype=pl.String)
-
-
-def _drop_without_time(rows: Rows, learner: NDArray[np.int32]) -> None:
-    """Leave out rows without a time; the learner's next row then follows none."""
-    missing = rows.frame["time"].is_null()
-    if rows.frame["time"].dtype == pl.String:
-        missing |= rows.frame["time"].str.strip_chars() == ""
-    if not missing.any():
-        return
-    rows.left_out[str(Reason.no_time)] += int(missing.sum())
-    missing_before = pl.col("missing").cast(pl.Int64).cum_sum().over("who")
-    broken = pl.col("broken") if "broken" in rows.frame.columns else pl.lit(False)
-    frame = rows.frame.with_columns(missing.alias("missing"), pl.Series("who", learner))
-    frame = (
-        frame.with_columns(missing_before.alias("gaps")).with_row_index("place").filter(~pl.col("missing"))
-    )
-    after_gap = (pl.col("gaps") != pl.col("gaps").shift(1).over("who")).fill_null(False)
-    rows.frame = frame.with_columns((broken | after_gap).alias("broken"))
-
-
-def _keys(rows: Rows) -> tuple[NDArray[np.int32], tuple[str, ...], NDArray[np.uint8]]:
-    which, texts = coded(rows.frame["key"].cast(pl.String))
-    codes = names_codes(rows.columns.get("key", ""))
-    if not codes and look_like_codes(texts):
-        codes = True
-        rows.notes.append("Keys are given by numbers, which were kept as their names.")
-        rows.guesses.append(Guess("that numbers are those of keys", hint="call the column keycode."))
-    names, against = name_keys(texts, codes=codes)
-    key, keys = regrouped(which, names)
-    reason = np.array([*against, REASONS.index(Reason.no_key)], dtype=np.uint8)[which]
-    if "reason" in rows.frame.columns:
-        marked = rows.frame["reason"].to_numpy()
-        reason = np.where(marked > 0, marked, reason)
-    return key, tuple(keys), reason
-
-
-def _sessions(values: pl.Series, learner: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Each learner's sessions as codes, in the order of that learner's rows; a missing one is -1."""
-    session, names = coded(values.cast(pl.String).str.strip_chars())
-    pair = learner.astype(np.int64) * (len(names) + 1) + session
-    _, first, which = np.unique(pair, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))
-    return np.where(session >= 0, rank[which], -1).astype(np.int32)
-
-
-def _places(frame: pl.DataFrame) -> NDArray[np.int32]:
-    """The key on the keyboard by which a release finds its press: its code, or else its name."""
-    place = pl.col("key").cast(pl.String)
-    if "code" in frame.columns:
-        code = pl.col("code").cast(pl.String)
-        place = pl.when(code.is_not_null() & (code != "")).then(code).otherwise(place)
-    return coded(frame.select(place.alias("place")).to_series())[0]
-
-
-def _weeks(rows: Rows) -> NDArray[np.int32]:
-    """The number in each cell of the week column; empty cells are -1."""
-    which, texts = coded(rows.frame["week"].cast(pl.String))
-    numbers: list[int] = []
-    for at, text in enumerate(texts):
-        number = _WEEK.fullmatch(text)
-        if number is None:
-            row = int((which == at).argmax())
-            raise DataError(
-                f"{rows.file}: a week is not a number (first on {rows.place} {rows.frame['line'][row]}, week column).",
-                hint="number the weeks, or leave the column out: weeks are then taken from the times.",
-            )
-        numbers.append(int(number[1] or -1))
-    return np.array([*numbers, -1], dtype=np.int32)[which]
 
 
 def _about_clock(resolution: float) -> list[str]:

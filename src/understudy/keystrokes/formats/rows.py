@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
+from understudy.core.files.notes import add_up
 from understudy.core.files.source import Guess
 from understudy.core.files.tables import Table
 
@@ -134,6 +135,13 @@ class Rows:
             table.file, table.place, frame, chooser.columns, notes, guesses=guesses, n_learners=n_learners
         )
 
+    def add_piece(self, other: Rows) -> None:
+        """Take in what is known about other learners of the same file, but for their rows."""
+        self.notes = add_up([*self.notes, *other.notes])
+        self.left_out.update(other.left_out)
+        self.guesses += [guess for guess in other.guesses if guess not in self.guesses]
+        self.n_learners += other.n_learners
+
     def mark(self, where: pl.Expr, reason: Reason) -> None:
         """Give the reason to rows that have none yet."""
         known = pl.col("reason") if "reason" in self.frame.columns else pl.lit(0, pl.UInt8)
@@ -186,13 +194,6 @@ _UNTOLD = ("", "unidentified", "process", "undefined", "null", "none", "nan")
 def names_codes(column: str) -> bool:
     """Whether a column of this name holds numbers of keys, which serve as their names."""
     return plain(column) in ("keycode", "scancode")
-
-
-def look_like_codes(values: pl.Series) -> bool:
-    """Whether all texts are whole numbers, and some above 9, so that they seem to be numbers of keys."""
-    return len(values) > 0 and bool(
-        values.str.contains(r"^\d{1,5}$").all() and values.str.contains(r"^\d{2,5}$").any()
-    )
 
 
 def name_keys(values: pl.Series, *, codes: bool) -> tuple[list[str | None], list[int]]:

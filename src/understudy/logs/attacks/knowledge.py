@@ -85,7 +85,7 @@ class Knowledge:
 
     @cached_property
     def timing(self) -> TimingTable | None:
-        """When each learner worked; None where times are not told."""
+        """When each learner worked; None where times are not included."""
         return TimingTable(self.population) if self.population.has_times else None
 
     @cached_property

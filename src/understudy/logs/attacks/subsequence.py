@@ -98,11 +98,13 @@ def _best_scores(
 def _score_of(knowledge: Knowledge, synthetic: Interactions, bonus: Floats) -> Callable[[int], Floats]:
     """For a learner of some length: log Binomial(a fake's length; the learner's, share kept) + bonus, per fake."""
     kept = _kept_share(knowledge, synthetic)
-    m = synthetic.lengths.astype(np.float64)
+    m = synthetic.lengths
+    longest = max(int(m.max(initial=0)), int(knowledge.population.lengths.max(initial=0)))
+    log_factorial = gammaln(np.arange(longest + 1) + 1.0)
 
     def score(length: int) -> Floats:
-        n = np.maximum(float(length), m)
-        log_binomial = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
+        n = np.maximum(length, m)
+        log_binomial = log_factorial[n] - log_factorial[m] - log_factorial[n - m]
         law: Floats = log_binomial + m * np.log(kept) + (n - m) * np.log1p(-kept) + bonus
         return law
 

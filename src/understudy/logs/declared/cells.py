@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.events.event_table import CellOptions
+from understudy.core.files.notes import Count, CountingNote
 from understudy.core.files.outcomes import is_missing, number_in, read_outcomes, words_of
 from understudy.core.files.times import read_each_time, unit_in_name
 from understudy.core.files.words import counted
@@ -89,7 +90,11 @@ def read_column(
         if not options.set_aside:
             raise _unreadable(declared, unreadable, lines, place)
         notes.append(
-            f"Column '{declared.name}': {counted(int(unreadable.sum()), 'cell')} cannot be read and counted as empty."
+            CountingNote(
+                f"Column '{declared.name}': ",
+                Count(int(unreadable.sum()), "cell"),
+                " cannot be read and counted as empty.",
+            )
         )
     numbers = values.fill_null(np.nan).to_numpy()
     if declared.kind is Kind.flag:
@@ -97,8 +102,11 @@ def read_column(
     bounded = within_bounds(numbers, declared)
     if n_outside := int((np.abs(bounded - numbers) > (declared.step or 0.0) / 2 + 1e-9).sum()):
         notes.append(
-            f"Column '{declared.name}': {counted(n_outside, 'cell')} outside of the declared bounds, taken as the "
-            "nearer bound."
+            CountingNote(
+                f"Column '{declared.name}': ",
+                Count(n_outside, "cell"),
+                " outside of the declared bounds, taken as the nearer bound.",
+            )
         )
     return ReadColumn(Column(declared, bounded), tuple(notes))
 
@@ -143,8 +151,11 @@ def _categories(cells: pl.Series, declared: Declared, empty: pl.Series) -> ReadC
     strange = int(((codes == len(known)) & (texts != OTHER).fill_null(False)).sum())
     notes = (
         (
-            f"Column '{declared.name}': {counted(strange, 'cell')} with none of the declared values, counted as "
-            f"'{OTHER}'.",
+            CountingNote(
+                f"Column '{declared.name}': ",
+                Count(strange, "cell"),
+                f" with none of the declared values, counted as '{OTHER}'.",
+            ),
         )
         if strange
         else ()

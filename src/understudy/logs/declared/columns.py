@@ -6,6 +6,7 @@ read off the data, where one learner's unusual value would decide what everybody
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
@@ -34,7 +35,8 @@ class Declared:
 
     `values` are the categories, to which `OTHER` is added; a number lies between `low` and `high`, in multiples of
     `step` if that is given; a time likewise, in seconds since 1970. `found` says that categories or bounds are to be
-    found privately, for a part of the budget.
+    found privately, for a part of the budget. `at` are the actions at which a column of rows has values, where that is
+    public: at others its cells are empty.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Declared:
     step: float | None = None
     unit: str = ""
     found: bool = False
+    at: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", Kind(self.kind))
@@ -53,6 +56,8 @@ class Declared:
             raise self._bad("no categories", "list them under values, or have them found privately.")
         if not self.coded and self.bounds is None and not self.found:
             raise self._bad("no bounds", "give low and high, or have them found privately.")
+        if self.at is not None and self.of != "row":
+            raise self._bad("actions", "only a column of rows has values at some actions.")
         if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
             raise self._bad("bounds that hold nothing", "low lies below high.")
 
@@ -77,9 +82,22 @@ class Declared:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property
+    def is_outcome(self) -> bool:
+        """Whether it is the outcome of a log whose rows may lack one: no other column can have its name."""
+        return self.name == OUTCOME.name
+
+    def has_values(self, actions: Sequence[str]) -> NDArray[np.bool_]:
+        """At which of these actions a column of rows may have values, by what is public."""
+        return np.ones(len(actions), dtype=bool) if self.at is None else np.isin(actions, self.at)
+
+    @property
     def missing_cell(self) -> float:
         """What stands for a cell without a value."""
         return -1 if self.coded else np.nan
+
+
+# The outcome where rows may lack one: a column of rows, of a name that no other column can have.
+OUTCOME = Declared("outcome", Kind.flag, "row")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -55,7 +55,7 @@ class Drop(Generator):
                 hint="ask for fewer, or use a method that invents learners, such as markov.",
             )
         kept = kept.select(order[:n_learners])
-        # Items and groups were not asked for; nor were times, unless they are part of what is told.
+        # Items and groups were not asked for; nor were times, unless they are included.
         return Interactions(
             kept.action,
             kept.outcome,

@@ -13,7 +13,7 @@ import numpy as np
 
 from understudy.logs.generators.budget import Exact, Spending
 from understudy.logs.generators.found_columns import Unknown, with_found_columns
-from understudy.logs.generators.private_columns import ColumnModels, LearnedColumn, column_shares, fit_columns
+from understudy.logs.generators.private_columns import ColumnModels, column_shares, fit_columns
 from understudy.logs.generators.private_times import fit_times, time_shares
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.times import TimeModel
@@ -35,11 +35,6 @@ class Details:
         if self.columns.order:
             walks = replace(walks, columns=self.columns.draw(walks, rng))
         return walks
-
-    @property
-    def learned_columns(self) -> tuple[LearnedColumn, ...]:
-        """For a card: what each column is given, and how precise its shares are."""
-        return self.columns.learned
 
 
 def detail_shares(log: Interactions) -> dict[str, float]:

@@ -1,15 +1,14 @@
 """How far a private release will be off, before anything is spent: one forecast for explanations, gates and cards.
 
-From four numbers: learners, actions, rows per learner, epsilon. The words for it (close, fair, rough, mostly noise) are
-here as well, so that no two pages can differ. It follows the budget of `runs-dp` (noise of each sum,
+From four numbers: learners, actions, rows per learner, epsilon. It follows the budget of `runs-dp` (noise of each sum,
 norms, shrinking) and states an interval in which nine of ten releases lie, over simulated logs of very different
 shapes: `python -m reproductions.forecasts` measures that, and docs/explanation/forecasts.md shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf, log, log2, sqrt
 from typing import Any, Literal, get_args
@@ -19,12 +18,15 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from understudy.core.privacy.risk import StatedRisk
+from understudy.logs.declared.columns import Declared
 from understudy.logs.generators.budget import (
     VOCABULARY_SHARE,
     choose_most_rows,
     choose_norm,
     slope_norm,
 )
+from understudy.logs.generators.detail_forecast import TIME_WORDS, TimeUse, column_limits, hidden, time_errors
+from understudy.logs.generators.expected_error import ExpectedError, Likeness, likeness
 from understudy.logs.generators.markov_dp import ROW_NORM_GROWS, RUN_NORM_GROWS
 from understudy.logs.generators.private_sums import USUAL_LONGEST, bin_edges
 from understudy.logs.generators.runs_dp import JUMP_NORM, RunsDP, shares_for
@@ -39,75 +41,17 @@ WORDS: dict[Use, str] = {
     "difficulties": "how difficult actions are",
     "steps": "which action follows which",
 }
-Likeness = Literal["close", "fair", "rough", "mostly noise"]
-CLOSE, FAIR, ROUGH, NOISE = get_args(Likeness)
-
 # Two of three rows stay at their action, and a learner's rows have this times the usual growth as their norm.
 USUAL_STAYS, USUAL_NORM = 2 / 3, 1.3
 # How far off one is without any release: actions all alike, difficulties all alike, steps by popularity.
 UNKNOWN_SHARES, UNKNOWN_DIFFICULTIES, UNKNOWN_STEPS = 0.43, 0.8, 0.4
 # Of all attempts' success rate two standard deviations of what is usual, and of the mean number of rows doublings.
 UNKNOWN_SUCCESS_RATE, UNKNOWN_DOUBLINGS = 0.4, 1.5
-# A release that leaves more than this of it is noise for the most part; less than the others is close, fair.
-MOSTLY, OF_CLOSE, OF_FAIR = 2 / 3, 1 / 8, 1 / 3
-# Nine of ten releases lie between these multiples of what is expected.
-LOW, HIGH = 0.5, 1.8
-
-
-def likeness(error: float, unknowing: float, *, noise: bool | None = None) -> Likeness:
-    """What an error is called, by how far one is off without any release; `noise` where that is decided otherwise."""
-    if error > MOSTLY * unknowing if noise is None else noise:
-        return "mostly noise"
-    return "close" if error <= OF_CLOSE * unknowing else "fair" if error <= OF_FAIR * unknowing else "rough"
 
 
 def rows_likeness(factor: float) -> Likeness:
     """What a factor of the mean number of rows is called."""
     return likeness(log2(factor), UNKNOWN_DOUBLINGS)
-
-
-@dataclass(frozen=True)
-class ExpectedError:
-    """An error to expect: what privacy does, what chance does in a log of finite size, and both together.
-
-    Of shares of attempts and of steps it is the share that is elsewhere than it should be, of difficulties a typical
-    distance in log-odds. Whoever knows nothing about these learners is off by about `unknowing`.
-    """
-
-    noise: float
-    chance: float
-    unknowing: float
-    told_noise: float | None = None
-    """The noise of rows whose action is named, where others are pooled: that these are pooled is true, and no noise."""
-    most: float = 1.0
-
-    @property
-    def expected(self) -> float:
-        """Of a release like this one; no share is further off than wholly."""
-        return min(sqrt(self.noise**2 + self.chance**2), self.most)
-
-    @property
-    def low(self) -> float:
-        """Nineteen of twenty releases are off by more."""
-        return LOW * self.expected
-
-    @property
-    def high(self) -> float:
-        """Nineteen of twenty releases are off by less."""
-        return HIGH * self.expected
-
-    @property
-    def mostly_noise(self) -> bool:
-        """Whether what is not known without the release would for the most part be unknown after it."""
-        noise = self.noise if self.told_noise is None else self.told_noise
-        return noise > MOSTLY * self.unknowing
-
-    def to_json(self, *, mostly_noise: bool | None = None) -> dict[str, Any]:
-        """For machines; `mostly_noise` where that is decided otherwise."""
-        noise = self.mostly_noise if mostly_noise is None else mostly_noise
-        figures = {name: getattr(self, name) for name in ("expected", "low", "high", "noise", "chance")}
-        word = likeness(self.expected, self.unknowing, noise=noise)
-        return {**figures, "mostly_noise": noise, "likeness": word}
 
 
 @dataclass(frozen=True)
@@ -126,6 +70,10 @@ class Forecast:
     """Whether `runs-dp` asks which action follows which: not where the answer would be noise."""
     outcomes: bool = True
     """Whether there are outcomes, and so difficulties."""
+    times: dict[TimeUse, ExpectedError] = field(default_factory=dict)
+    """Errors of times, where there are any."""
+    columns: dict[str, float] = field(default_factory=dict)
+    """By how much the shares of each declared column are off at the most, as a rule."""
 
     def of(self, use: Use) -> ExpectedError:
         """The error for a use."""
@@ -138,6 +86,12 @@ class Forecast:
         return [use for use in self.foreseen if self.of(use).mostly_noise]
 
     @property
+    def noisy_details(self) -> list[str]:
+        """Times and columns about which the release would be noise for the most part, in words."""
+        times = [TIME_WORDS[use] for use, error in self.times.items() if error.mostly_noise]
+        return times + [f"column '{name}'" for name, most in self.columns.items() if hidden(most)]
+
+    @property
     def foreseen(self) -> list[Use]:
         """The uses with a forecast."""
         without = {"steps"} if self.in_order else set()
@@ -148,7 +102,14 @@ class Forecast:
         errors: dict[str, Any] = {
             use: self.of(use).to_json() if use in self.foreseen else None for use in USES
         }
-        return {**vars(self.risk), **errors, "rows_factor": self.rows_factor, "jumps_asked": self.jumps_asked}
+        return {
+            **vars(self.risk),
+            **errors,
+            "rows_factor": self.rows_factor,
+            "jumps_asked": self.jumps_asked,
+            "times": {use: error.to_json() for use, error in self.times.items()},
+            "columns": self.columns,
+        }
 
 
 def forecast(
@@ -163,19 +124,21 @@ def forecast(
     lengths: Floats | None = None,
     in_order: bool = False,
     outcomes: bool = True,
-    details: float = 0.0,
+    details: Mapping[str, float] | None = None,
+    columns: Sequence[Declared] = (),
 ) -> Forecast:
     """What to expect of `runs-dp`, and of `markov-dp`, which is off by a little more.
 
-    Where names are found, `pooled` is the share of rows whose names are not told, and what is pooled is one of the
+    Where names are found, `pooled` is the share of rows whose names are not released, and what is pooled is one of the
     actions. `drawn` is the number of synthetic learners where that is not the number of learners. `lengths` is the
-    law of learners' rows where it is known; the factor of rows follows from it. `details` is what times and columns
-    take of the budget, relative to all else.
+    law of learners' rows where it is known; the factor of rows follows from it. `details` is what each statistic of
+    times and `columns` takes of the budget, relative to all else.
     """
     claim = RunsDP(epsilon, delta).claim(n_learners, names_found=pooled is not None)
     assert claim.rho is not None
     rho = claim.rho * (1.0 if pooled is None else 1.0 - VOCABULARY_SHARE)
-    left = rho / (1.0 + details)
+    details = details or {}
+    left = rho / (1.0 + sum(details.values()))
     shares = shares_for(n_learners, n_actions if pooled is None else None, claim.rho, outcomes=outcomes)
     rho_of = {name: left * share / sum(shares.values()) for name, share in shares.items()}
     n_rows = n_learners * max(rows_per_learner, 1.0)
@@ -221,9 +184,9 @@ def forecast(
     if pooled:
         # A pooled attempt is at no action that it should be at, and of its action nothing is known.
         unknown = (1.0 - pooled) * of_difficulties.noise**2 + pooled * UNKNOWN_DIFFICULTIES**2
-        of_difficulties = replace(of_difficulties, noise=sqrt(unknown), told_noise=of_difficulties.noise)
+        of_difficulties = replace(of_difficulties, noise=sqrt(unknown), named_noise=of_difficulties.noise)
         of_shares, of_steps = (
-            replace(each, noise=min(1.0, pooled + (1.0 - pooled) * each.noise), told_noise=each.noise)
+            replace(each, noise=min(1.0, pooled + (1.0 - pooled) * each.noise), named_noise=each.noise)
             for each in (of_shares, of_steps)
         )
     # More synthetic learners than there were real ones know no more than these.
@@ -240,6 +203,8 @@ def forecast(
         in_order,
         "jumps" in rho_of,
         outcomes,
+        time_errors(n_learners, left, details, few),
+        column_limits(n_learners, left, details, columns, few),
     )
 
 

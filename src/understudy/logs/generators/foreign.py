@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from understudy.core.files.faults import explaining_disk
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import DataError, UsageError
@@ -96,7 +97,8 @@ class Program(Generator):
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         with _own_folder() as folder:
             train, out = folder / "train.csv", folder / "out.csv"
-            log.to_polars("learner-").write_csv(train)
+            with explaining_disk(train, settings=()):
+                log.to_polars("learner-").write_csv(train)
             words = [
                 word.replace("{train}", str(train)).replace("{out}", str(out))
                 for word in shlex.split(self.command)

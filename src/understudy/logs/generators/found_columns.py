@@ -69,10 +69,10 @@ def most_own(declared: Declared) -> int:
 
 
 def with_found_columns(log: Interactions, spending: Spending, delta: float | None) -> Interactions:
-    """The log with categories and bounds that were found; categories that were not told become `OTHER`.
+    """The log with categories and bounds that were found; categories that were not released become `OTHER`.
 
-    `delta` is the chance, for each column of categories, that one is told which a single learner has; without one, for
-    baselines, all of them are.
+    `delta` is the chance, for each column of categories, that one is released which a single learner has; without one,
+    for baselines, all of them are.
     """
     found = []
     for column in log.columns:
@@ -107,7 +107,7 @@ def bound_edges(declared: Declared) -> Floats:
 
 
 def values_threshold(declared: Declared, sigma: float, delta: float) -> float:
-    """How many learners a category needs to be told: by the noise and by what is declared."""
+    """How many learners a category needs to be released: by the noise and by what is declared."""
     return vocabulary_threshold(sigma, delta, most_own(declared))
 
 
@@ -124,9 +124,9 @@ def _with_values(log: Interactions, column: Column, spending: Spending, delta: f
     (shared,) = spending.spend(name, replace(total, values=total.values[candidate]))
     least = 0.0 if delta is None else values_threshold(declared, shared.largest_sigma, delta)
     counts = {declared.values[each]: count for each, count in zip(candidate, shared.values, strict=True)}
-    told = natural_order([value for value, count in counts.items() if count > least and value != OTHER])
-    spending.released[f"{name} 0"] = Noisy(np.array([counts[value] for value in told]), shared.sigma)
-    return column.recoded(replace(declared, values=tuple(told)))
+    released = natural_order([value for value, count in counts.items() if count > least and value != OTHER])
+    spending.released[f"{name} 0"] = Noisy(np.array([counts[value] for value in released]), shared.sigma)
+    return column.recoded(replace(declared, values=tuple(released)))
 
 
 def _with_bounds(log: Interactions, column: Column, spending: Spending) -> Column:

@@ -61,6 +61,11 @@ class Generator(ABC):
     cut_short_: str = ""
     """After an interrupted `fit` that left something to sample from: where it stopped, in a sentence."""
 
+    @property
+    def in_database(self) -> bool:
+        """Whether it also learns from a log whose rows stay in a database."""
+        return False
+
     def guarantee(self, n_learners: int) -> Guarantee:
         """What is proved about everything this generator gives out; the number of learners is public."""
         return Guarantee.none(f"nothing is proved about {self.label}")
@@ -77,7 +82,7 @@ class Generator(ABC):
         Noise that a guarantee needs comes from `noise` alone: from the operating system, unless a test
         gives another; then the guarantee is void.
         """
-        log, noise = as_log(log), noise or os_noise()
+        log, noise = as_log(log, elsewhere=self.in_database), noise or os_noise()
         self.n_learners_, self.simulated_, self.cut_short_ = log.n_learners, log.simulated, ""
         self.has_outcomes_ = log.outcome is not None
         claim = self.guarantee_for(log)

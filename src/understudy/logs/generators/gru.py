@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.extras import require_extra
+from understudy.core.files.arrays import read_arrays
+from understudy.core.files.source import keeping_values_inside, open_source
 from understudy.core.files.words import counted
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
@@ -27,6 +29,7 @@ _LEARNED = (
     *("n_learners_", "simulated_", "has_outcomes_", "cut_short_", "shift_"),
 )
 _WEIGHT = "network."
+_MODEL_FILE = "give model.npz, which a release keeps in its folder `keep`."
 # Rounds in which learned outcomes are held to the difficulties, and how many rows an action needs to be moved half-way.
 N_ROUNDS, FEW = 4, 10.0
 
@@ -149,16 +152,18 @@ class Gru(Generator):
     @classmethod
     def load(cls, path: Path | str) -> Gru:
         """The fitted network of a file `model.npz`; reading it runs no code that the file brings along."""
-        with np.load(path, allow_pickle=False) as file:
-            kept = {name: file[name] for name in file.files}
-        generator = cls(**{name: kept[name].item() for name in inspect.signature(Gru).parameters})
-        for name in _LEARNED:
-            setattr(generator, name, kept[name] if kept[name].ndim else kept[name].item())
-        generator.actions_ = tuple(str(name) for name in kept["actions_"])
-        generator.weights_ = {
-            name.removeprefix(_WEIGHT): kept[name] for name in kept if name.startswith(_WEIGHT)
-        }
-        generator.guarantee_ = generator.guarantee(generator.n_learners_)
+        source = open_source(path)
+        damaged = f"{source.name} is not the model of a network, or it is damaged."
+        kept = read_arrays(source.data, damaged, hint=_MODEL_FILE)
+        with keeping_values_inside(damaged, hint=_MODEL_FILE):
+            generator = cls(**{name: kept[name].item() for name in inspect.signature(Gru).parameters})
+            for name in _LEARNED:
+                setattr(generator, name, kept[name] if kept[name].ndim else kept[name].item())
+            generator.actions_ = tuple(str(name) for name in kept["actions_"])
+            generator.weights_ = {
+                name.removeprefix(_WEIGHT): kept[name] for name in kept if name.startswith(_WEIGHT)
+            }
+            generator.guarantee_ = generator.guarantee(generator.n_learners_)
         return generator
 
     def _shape(self) -> Shape:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 from scipy.optimize import brentq
+from scipy.sparse import csr_array, vstack
 from scipy.special import expit, logit
 
 from understudy.core.attacks.transcript import LearnerSums
@@ -52,6 +53,7 @@ from understudy.logs.generators.private_sums import (
     bin_edges,
     first_rows,
 )
+from understudy.logs.generators.sums_in_database import ChainStatistics, chain_statistics
 from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.models.curriculum import by_chapter
 from understudy.logs.models.denoising import (
@@ -64,6 +66,7 @@ from understudy.logs.models.denoising import (
 )
 from understudy.logs.models.lengths import Lengths, spread_lengths
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
+from understudy.logs.parts import ranges_of
 
 Floats = NDArray[np.float64]
 
@@ -130,6 +133,11 @@ class MarkovDP(Generator):
         claim = stated(self.epsilon, delta, "discrete Gaussian mechanism on clipped sums over learners")
         return replace(claim, extra_delta=delta / 2)
 
+    @property
+    def in_database(self) -> bool:
+        """See `Generator.in_database`: not so for methods that are made of this one and ask for other sums."""
+        return type(self) is MarkovDP
+
     def at(self, epsilon: float) -> Self:
         """The same generator with another epsilon."""
         return type(self)(epsilon, self.delta, self.longest)
@@ -157,7 +165,7 @@ class MarkovDP(Generator):
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
         self.n_thresholds_ = n_thresholds(log)
-        self.detail_share_ = sum(detail_shares(log).values())
+        self.detail_shares_ = detail_shares(log)
         spending = Spending(
             self._rho(found=self.n_thresholds_ > 0),
             noise,
@@ -211,15 +219,15 @@ class MarkovDP(Generator):
             self._fit_outcomes(log, spending)
         else:
             self.easiness_, self.ability_mean_, self.ability_spread_ = np.zeros(log.n_actions), 0.0, 0.0
-        told = log if self.has_outcomes_ else log.without_outcomes()
-        self.details_ = fit_details(told, spending, self.n_learners_)
+        included = log if self.has_outcomes_ else log.without_outcomes()
+        self.details_ = fit_details(included, spending, self.n_learners_)
         if spending.unspent:
             raise ValueError(f"the budget of {spending.unspent} was not spent")
 
     def _cut(self, log: Interactions, spending: Spending) -> Interactions:
         """The rows that are read: up to the last length that stands out from the noise, if that is beyond the usual."""
         edges = bin_edges(self.longest)
-        (lengths,) = spending.spend("lengths", WalkStatistics(log).lengths(edges))
+        (lengths,) = spending.spend("lengths", chain_statistics(log).lengths(edges))
         self.longest_ = choose_longest(lengths.values, lengths.largest_sigma, edges)
         # Learners with more rows are cut, and are in the last bin with the noise of all bins from there on.
         last = int(np.searchsorted(edges, self.longest_ + 1)) - 1
@@ -230,6 +238,12 @@ class MarkovDP(Generator):
 
     def learner_sums(self, log: Interactions) -> LearnerSums:
         """What each learner of a log would have added to the sums that this fit released; names aside."""
+        # A large log would be summed in parts, without what each learner adds; no learner depends on the others.
+        learners = ranges_of(log.offsets) or [(0, 0)]
+        parts = [self._learner_sums(log.select(np.arange(first, last))) for first, last in learners]
+        return LearnerSums(csr_array(vstack([part.added for part in parts])), parts[0].released)
+
+    def _learner_sums(self, log: Interactions) -> LearnerSums:
         found = self.found_names_
         shares = self._all_shares(log)
         rho = self._rho(found=self.n_thresholds_ > 0)
@@ -254,7 +268,7 @@ class MarkovDP(Generator):
         return Interactions(action, outcome, offsets, self.actions_)
 
     def _fit_chain(self, log: Interactions, spending: Spending) -> None:
-        walks = WalkStatistics(log)
+        walks = chain_statistics(log)
         starts, stay_share = self._fit_lengths(walks, spending)
         row_norm, run_norm = self._norms(walks, spending, stay_share)
         (rows,) = spending.spend("rows", walks.rows(row_norm))
@@ -278,7 +292,7 @@ class MarkovDP(Generator):
         chain = match_popularity(start, stay, jump, survival, self.popularity_)
         self.tables_ = _tables(start, stay, chain, self.n_learners_, self.longest_)
 
-    def _fit_lengths(self, walks: WalkStatistics, spending: Spending) -> tuple[Noisy, float]:
+    def _fit_lengths(self, walks: ChainStatistics, spending: Spending) -> tuple[Noisy, float]:
         """How many rows learners have and how many of them succeed; returns noisy starts and the share that stays."""
         edges, lengths = self.length_bins_
         (moments,) = spending.spend("length moments", walks.length_moments(self.longest_))
@@ -305,7 +319,7 @@ class MarkovDP(Generator):
         """Rows of all learners, by what is believed of their lengths."""
         return self.n_learners_ * float(self.length_law_ @ np.arange(1, self.longest_ + 1))
 
-    def _norms(self, walks: WalkStatistics, spending: Spending, stay_share: float) -> list[float]:
+    def _norms(self, walks: ChainStatistics, spending: Spending, stay_share: float) -> list[float]:
         """Where learners' rows and runs are clipped.
 
         Norms grow with lengths in much the same way everywhere; how large they are was asked for.
@@ -335,7 +349,7 @@ class MarkovDP(Generator):
         return norms
 
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
-        walks = WalkStatistics(log)
+        walks = chain_statistics(log)
         self._fit_difficulties(walks, spending, ROUNDS)
         (moments,) = spending.spend("abilities", walks.abilities(self.easiness_, MOST_ABILITY))
         mean, square = moments.values / self.n_learners_
@@ -343,7 +357,7 @@ class MarkovDP(Generator):
         self.ability_spread_ = float(np.sqrt(np.clip(square - mean**2, 0.05, 4.0)))
         self.easiness_ = self.easiness_ + self._shift_to_success_rate()
 
-    def _fit_difficulties(self, walks: WalkStatistics, spending: Spending, rounds: Sequence[Round]) -> None:
+    def _fit_difficulties(self, walks: ChainStatistics, spending: Spending, rounds: Sequence[Round]) -> None:
         """Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out."""
         log, popularity = walks.log, self.expected_popularity_
         norm = slope_norm(self.n_learners_, spending.rho)
@@ -411,9 +425,9 @@ def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float
     (shared,) = spending.spend("vocabulary", replace(total, values=total.values[candidate]))
     threshold = vocabulary_threshold(shared.largest_sigma, delta, MOST_OWN_ACTIONS)
     counts = {log.actions[code]: count for code, count in zip(candidate, shared.values, strict=True)}
-    told = natural_order([name for name, count in counts.items() if count > threshold])
-    spending.released["vocabulary 0"] = Noisy(np.array([counts[name] for name in told]), shared.sigma)
-    return log.with_vocabulary(told)
+    released = natural_order([name for name, count in counts.items() if count > threshold])
+    spending.released["vocabulary 0"] = Noisy(np.array([counts[name] for name in released]), shared.sigma)
+    return log.with_vocabulary(released)
 
 
 def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]:

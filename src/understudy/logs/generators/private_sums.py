@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from understudy.logs.interactions import IntArray, Interactions, counted_pairs, pair_codes, totals
+from understudy.logs.log_in_database import LogInDatabase
 from understudy.logs.models.cells import N_PRACTICE, new_jumps, practice_cells
 from understudy.logs.models.curriculum import displacement_class, n_displacements
 from understudy.logs.models.rasch import PairCounts, Unexplained, unexplained
@@ -28,6 +29,9 @@ from understudy.logs.parts import in_parts, list_over, sum_over
 RESOLUTION = 2**18
 # Sequences of up to so many rows are usual.
 USUAL_LONGEST = 1000
+# A billionth less: rounding errors of floats cannot carry a vector past its norm, and where a number would lie on the
+# lattice itself, rounding towards zero does not depend on the last bit of a logarithm.
+LESS = 1 - 1e-9
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ def log_norms(entries: Entries, n_learners: int, largest: float) -> Total:
     """Sum of the logarithms of the norms of learners' counts, from 0 to 1 (`largest`)."""
     learner, _, count = entries
     norm = np.sqrt(totals(learner, count**2, n_learners))
-    return bounded_sum(np.log(np.maximum(norm, 1.0)) / np.log(largest), 1.0)
+    return bounded_sum(np.log(np.maximum(norm, 1.0)) / np.log(largest) * LESS, 1.0)
 
 
 def clip_factors(learner: IntArray, entry: Floats, n_learners: int, norm: float) -> Floats:
@@ -148,9 +152,8 @@ def _clipped_sum(
     n_learners, n_columns = shape
     weighted = entry * weight[column]
     factor = clip_factors(learner, weighted, n_learners, norm)
-    # A billionth less, so that rounding errors of the floats cannot carry a vector past the norm;
-    # rounding towards zero only shortens it.
-    lattice = np.trunc(weighted * factor[learner] * (RESOLUTION / norm) * (1 - 1e-9))
+    # Rounding towards zero only shortens a vector.
+    lattice = np.trunc(weighted * factor[learner] * (RESOLUTION / norm) * LESS)
     # Sums of integers below 2^53 are exact in floats.
     return totals(column, lattice, n_columns).astype(np.int64), (learner, column, lattice)
 
@@ -259,7 +262,7 @@ class WalkStatistics:
             axis=1,
         )
         factor = np.minimum(1.0, longest / np.maximum(log.lengths, 1)) / longest
-        lattice = np.trunc(per_learner * factor[:, None] * RESOLUTION * (1 - 1e-9))
+        lattice = np.trunc(per_learner * factor[:, None] * RESOLUTION * LESS)
         total = lattice.sum(axis=0).astype(np.int64)
         return Total(total, sqrt(3.0) * RESOLUTION, longest / RESOLUTION, _columns(lattice))
 
@@ -423,6 +426,8 @@ def shared_codes(learner: IntArray, code: IntArray, shape: tuple[int, int], most
 
 def first_rows(log: Interactions, longest: int) -> Interactions:
     """The log with the first `longest` rows of each learner."""
+    if isinstance(log, LogInDatabase):
+        return log.first_rows(longest)
     if log.lengths.max(initial=0) <= longest:
         return log
     return log.keep_rows(_among_first(log.offsets, longest), all_learners=True)

@@ -97,7 +97,7 @@ FULL_PACE, MOST_PRODUCT = 20.0, 2.0
 
 
 def time_shares(log: Interactions) -> dict[str, float]:
-    """What times take of the budget, by public facts alone; nothing where they are not part of what is told."""
+    """What times take of the budget, by public facts alone; nothing where they are not included."""
     if not log.has_times:
         return {}
     assert log.term is not None

@@ -152,10 +152,12 @@ def contexts(log: Interactions) -> IntArray:
 def margin(noisy: Floats, sigma: float, coding: Coding) -> Floats:
     """Shares of codes out of noisy counts: categories that noise hides are absent, bins follow their neighbours."""
     counts = noisy.copy()
-    # A missing cell is a category beside the bins of a number.
     hidden = noisy < ABSENT * sigma
-    if coding.ordered:
+    if coding.ordered or coding.declared.kind is Kind.flag:
+        # A missing cell is a category beside the bins of a number, and beside no and yes, of which neither is absent
+        # because noise hides it.
         hidden[:-1] = False
+    if coding.ordered:
         counts[:-1] = smoothed(noisy[:-1], sigma, coding.widths)
     counts[hidden] = 0.0
     if counts.max(initial=0.0) <= 0.0:
@@ -388,11 +390,15 @@ class RowColumn:
     shares: Floats
     """A row per action and outcome (`contexts`), a column per group."""
     within: Floats
+    given: tuple[str, ...] = ()
+    """What it depends on: the action, the outcome."""
 
     def draw(self, walks: Interactions, rng: np.random.Generator) -> Column:
         """Cells for synthetic rows."""
         group = even_draw(contexts(walks), self.shares, rng)
-        return self.coding.cells(even_draw(group, self.within, rng), rng)
+        codes = even_draw(group, self.within, rng)
+        codes[~self.coding.declared.has_values(walks.actions)[walks.action]] = self.coding.n_codes - 1
+        return self.coding.cells(codes, rng)
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,35 @@
 Counts are additive over learners, so a log can be counted in parts. Sampling draws from
 alias tables (Walker 1977; Vose 1991), one per action that was followed by anything, so that
 a row costs the same whatever the number of actions.
+
+A step of a walk waits for the one before it, and the processor waits with it. So several walks
+are drawn in turns, which is three times as fast as one after the other. Each learner has a
+stream of random numbers of their own, so their walk does not depend on how walks take turns.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from understudy.logs.interactions import IntArray, Interactions, pair_codes
+from understudy.logs.interactions import IntArray, Interactions, offsets_of, pair_codes
 
 Floats = NDArray[np.float64]
 
 # Up to this many cells, counting in a dense table beats sorting.
 DENSE_CELLS = 4_000_000
+
+# Walks that take turns: from four on there is hardly anything left to wait for.
+LANES = 8
+# Rows that each of them has room for before what was drawn is put aside.
+LANE_ROWS = 1 << 20
+
+# The step of a stream of random numbers, and a number from 0 to 1 from the upper 53 bits of each.
+STEP = np.uint64(0x9E3779B97F4A7C15)
+UNIT = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -140,51 +152,47 @@ def sample_walks(
     ability: Floats,
     longest: int | IntArray,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int8], IntArray]:
     """Walks and their outcomes, one for each ability: (action, outcome, offsets).
 
     A walk ends where the chain ends it, or at `longest` rows (one number, or one per walk).
     Success has the log-odds `ability + easiness[action]`.
     """
-    n_learners = len(ability)
-    limits = np.broadcast_to(np.asarray(longest, dtype=np.int64), (n_learners,))
-    longest = int(limits.max(initial=0))
-    n_actions = len(tables.begin) - 2
-    offsets = np.zeros(n_learners + 1, dtype=np.int64)
-    action = np.empty(max(1024, longest, 16 * n_learners), dtype=np.int32)
+    limits = np.broadcast_to(np.asarray(longest, dtype=np.int64), (len(ability),))
+    walks_key, outcomes_key = rng.integers(2**64, size=2, dtype=np.uint64)
+    action, offsets = draw_walks(tables, limits, walks_key)
+    return action, draw_outcomes(easiness, ability, action, offsets, outcomes_key), offsets
+
+
+def draw_walks(tables: AliasTables, limits: IntArray, key: np.uint64) -> tuple[NDArray[np.int32], IntArray]:
+    """A walk for each limit, the most rows it may have: (action, offsets)."""
+    n_learners, longest = len(limits), int(limits.max(initial=0))
+    targets = np.stack([tables.likely, tables.other], axis=1)
+    lengths = np.zeros(n_learners, dtype=np.int64)
+    per_lane = max(min(LANE_ROWS // max(longest, 1), -(-n_learners // LANES)), 1)
+    # One row more: where a walk ends is found out in the place of the next row.
+    drawn = np.empty((LANES, per_lane * longest + 1), dtype=np.int32)
+    walks = [np.empty(0, dtype=np.int32)]
+    for begin in range(0, n_learners, LANES * per_lane):
+        end = min(begin + LANES * per_lane, n_learners)
+        lanes = begin + np.arange(LANES + 1) * (end - begin) // LANES
+        n_rows = _walk_in_turns(key, lanes, limits, tables.begin, targets, tables.threshold, drawn, lengths)
+        walks += [lane[:n].copy() for lane, n in zip(drawn, n_rows, strict=True)]
+    return np.concatenate(walks), offsets_of(lengths)
+
+
+def draw_outcomes(
+    easiness: Floats,
+    ability: Floats,
+    action: NDArray[np.int32],
+    offsets: IntArray,
+    key: np.uint64,
+) -> NDArray[np.int8]:
+    """Whether each row of the walks is a success."""
     outcome = np.empty(len(action), dtype=np.int8)
     # u * (1 + exp(-ability) * exp(-easiness)) < 1 is a success: no exponential per row.
-    against_action = np.exp(-easiness)
-    against_learner = np.exp(-ability)
-    done = 0
-    while done < n_learners:
-        done = walk(
-            rng,
-            done,
-            n_actions,
-            limits,
-            tables.begin,
-            tables.likely,
-            tables.other,
-            tables.threshold,
-            against_action,
-            against_learner,
-            action,
-            outcome,
-            offsets,
-        )
-        if done < n_learners:
-            # Room for what the remaining learners need if they are like those so far.
-            needed = int(offsets[done] * (n_learners / max(done, 1)) * 1.05) + 2 * longest
-            size = max(needed, len(action) + longest)
-            action, outcome = _grown(action, size, offsets[done]), _grown(outcome, size, offsets[done])
-    return action[: offsets[-1]], outcome[: offsets[-1]], offsets
-
-
-def _grown(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
-    larger = np.empty(size, dtype=array.dtype)
-    larger[:used] = array[:used]
-    return larger
+    _draw_outcomes(key, offsets, np.exp(-easiness), np.exp(-ability), action, outcome)
+    return outcome
 
 
 @njit(cache=True, nogil=True)
@@ -259,43 +267,76 @@ def _fill_alias_table(count, likely, other, threshold, stack):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def walk(  # type: ignore[no-untyped-def]
-    rng,
-    first,
-    n_actions,
-    limits,
-    begin,
-    likely,
-    other,
-    threshold,
-    against_action,
-    against_learner,
-    action,
-    outcome,
-    offsets,
-):
-    """Walk for learner `first` and the following ones; returns the first that found no room."""
-    n_learners = len(against_learner)
-    room = len(action)
-    row = offsets[first]
-    for i in range(first, n_learners):
-        if room - row < limits[i]:
-            return i
-        state = n_actions
-        last = row + limits[i]
-        while row < last:
-            low = begin[state]
-            size = begin[state + 1] - low
-            if size == 0:
-                break
-            x = rng.random() * size
-            cell = int(x)
-            k = low + cell
-            state = likely[k] if x - cell < threshold[k] else other[k]
-            if state == n_actions:
-                break
-            action[row] = state
-            outcome[row] = rng.random() * (1.0 + against_learner[i] * against_action[state]) < 1.0
-            row += 1
-        offsets[i + 1] = row
-    return n_learners
+def _mixed(state):  # type: ignore[no-untyped-def]
+    """64 random bits from a place in a stream: SplitMix64 (Steele, Lea and Flood 2014)."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _stream(key, learner):  # type: ignore[no-untyped-def]
+    """Where the stream of a learner begins; the following places are a `STEP` apart."""
+    return _mixed(key + np.uint64(learner) * STEP)
+
+
+@njit(cache=True, nogil=True)
+def _number(state):  # type: ignore[no-untyped-def]
+    """The number from 0 to 1 at a place in a stream."""
+    return np.int64(_mixed(state) >> np.uint64(11)) * UNIT
+
+
+@njit(cache=True, nogil=True)
+def _walk_in_turns(key, lanes, limits, begin, targets, threshold, drawn, lengths):  # type: ignore[no-untyped-def]
+    """Walk for the learners from `lanes[0]` to `lanes[-1]`, in each lane for one after the other.
+
+    Fills `lengths`, and each lane of `drawn` from its beginning; returns the rows of each.
+    """
+    outside = len(begin) - 2
+    n_lanes = len(drawn)
+    learner = lanes[:-1].copy()
+    state = np.full(n_lanes, outside)
+    place = np.zeros(n_lanes, dtype=np.uint64)
+    row, last = np.zeros(n_lanes, dtype=np.int64), np.zeros(n_lanes, dtype=np.int64)
+    for lane in range(n_lanes):
+        if learner[lane] < lanes[lane + 1]:
+            place[lane] = _stream(key, learner[lane])
+            last[lane] = limits[learner[lane]]
+    n_left = lanes[-1] - lanes[0]
+    while n_left > 0:
+        for lane in range(n_lanes):
+            low = begin[state[lane]]
+            size = begin[state[lane] + 1] - low
+            target = outside
+            if size > 0:
+                x = _number(place[lane]) * size
+                k = low + int(x)
+                # Looked up by the comparison and not decided by it: no processor predicts a random number.
+                target = targets[k, np.int64(x - int(x) >= threshold[k])]
+            here = row[lane]
+            drawn[lane, here] = target
+            if target != outside and here < last[lane]:
+                state[lane] = target
+                row[lane] = here + 1
+                place[lane] += STEP
+            elif learner[lane] < lanes[lane + 1]:
+                lengths[learner[lane]] = here - last[lane] + limits[learner[lane]]
+                n_left -= 1
+                learner[lane] += 1
+                state[lane] = outside
+                if learner[lane] < lanes[lane + 1]:
+                    place[lane] = _stream(key, learner[lane])
+                    last[lane] = here + limits[learner[lane]]
+                else:
+                    # Nobody is left: it stays where it is until the other lanes are done.
+                    last[lane] = here
+    return row
+
+
+@njit(cache=True, nogil=True)
+def _draw_outcomes(key, offsets, against_action, against_learner, action, outcome):  # type: ignore[no-untyped-def]
+    for i in range(len(against_learner)):
+        place = _stream(key, i)
+        for row in range(offsets[i], offsets[i + 1]):
+            u = _number(place + np.uint64(row - offsets[i]) * STEP)
+            outcome[row] = u * (1.0 + against_learner[i] * against_action[action[row]]) < 1.0

@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 # Keeps the intercept finite when every outcome is the same; far below what scikit-learn's
 # tolerance could notice otherwise.
 INTERCEPT_PENALTY = 1e-6
+# Newton's method for one learner's ability: how many steps at the most, the largest, and the one that is the last.
+MOST_NEWTON_STEPS, NEWTON_STEP, SMALLEST_STEP = 12, 2.0, 1e-9
 
 
 @dataclass(frozen=True)
@@ -70,29 +72,27 @@ def fit_rasch(log: Interactions | PairCounts, *, tolerance: float = 1e-6, max_it
     ability = np.zeros(n_learners)
     arrays = (pairs.offsets, pairs.action, pairs.attempts, pairs.successes)
     weight = np.empty(len(pairs.action))
-    value = _objective(*arrays, ability, common)
+    value, gradient_ability, gradient_common = _evaluate(*arrays, ability, common, weight)
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007 (reported)
-        gradient_ability, gradient_common = _gradient(*arrays, ability, common, weight)
         largest = max(np.abs(gradient_ability).max(initial=0.0), np.abs(gradient_common).max())
         if largest <= tolerance:
             break
         # Inexact Newton: solve the system the more exactly, the closer the optimum.
-        accuracy = min(0.05, largest / (1.0 + largest)) * 1e-2
+        accuracy = min(0.05, largest / (1.0 + largest)) * 0.1
         step_ability, step_common = _newton_step(
             pairs.offsets, pairs.action, weight, gradient_ability, gradient_common, accuracy
         )
         scale = 1.0
         slope = gradient_ability @ step_ability + gradient_common @ step_common
         while True:
-            trial = _objective(*arrays, ability - scale * step_ability, common - scale * step_common)
+            next_ability, next_common = ability - scale * step_ability, common - scale * step_common
+            trial, gradient_ability, gradient_common = _evaluate(*arrays, next_ability, next_common, weight)
             # Near the optimum the decrease drowns in rounding: accept the full step there.
             if trial <= value - 1e-4 * scale * slope + 1e-12 * abs(value) or scale < 1e-6:
                 break
             scale /= 2
-        ability = ability - scale * step_ability
-        common = common - scale * step_common
-        value = trial
+        ability, common, value = next_ability, next_common, trial
     return Rasch(-common[:-1], ability, float(common[-1]), iteration)
 
 
@@ -120,36 +120,34 @@ def _count_pairs(offsets, action, outcome, n_actions):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def _objective(offsets, action, attempts, successes, ability, common):  # type: ignore[no-untyped-def]
+def _evaluate(offsets, action, attempts, successes, ability, common, weight):  # type: ignore[no-untyped-def]
+    """The objective and its gradient; fills `weight` with the curvature of each pair."""
     intercept = common[-1]
+    # Sums that every pair adds to are variables, here and below: an array's entry is written and read again each time.
     total = 0.5 * INTERCEPT_PENALTY * intercept * intercept
     for j in range(len(common) - 1):
         total += 0.5 * common[j] * common[j]
-    for i in range(len(offsets) - 1):
-        total += 0.5 * ability[i] * ability[i]
-        for k in range(offsets[i], offsets[i + 1]):
-            eta = intercept + ability[i] + common[action[k]]
-            total += attempts[k] * (max(eta, 0.0) + np.log1p(np.exp(-abs(eta)))) - successes[k] * eta
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _gradient(offsets, action, attempts, successes, ability, common, weight):  # type: ignore[no-untyped-def]
-    """The gradient; fills `weight` with the curvature of each pair."""
-    intercept = common[-1]
     gradient_ability = ability.copy()
     gradient_common = common.copy()
-    gradient_common[-1] = INTERCEPT_PENALTY * intercept
+    gradient_intercept = INTERCEPT_PENALTY * intercept
     for i in range(len(offsets) - 1):
+        total += 0.5 * ability[i] * ability[i]
+        slope = ability[i]
         for k in range(offsets[i], offsets[i + 1]):
             j = action[k]
-            chance = 1.0 / (1.0 + np.exp(-(intercept + ability[i] + common[j])))
+            eta = intercept + ability[i] + common[j]
+            against = np.exp(-eta)
+            # log(1 + exp(eta)) = eta + log(1 + exp(-eta)); log1p would be slow, and what it adds is lost in the total.
+            total += attempts[k] * (eta + np.log(1.0 + against)) - successes[k] * eta
+            chance = 1.0 / (1.0 + against)
             residual = attempts[k] * chance - successes[k]
             weight[k] = attempts[k] * chance * (1.0 - chance)
-            gradient_ability[i] += residual
+            slope += residual
             gradient_common[j] += residual
-            gradient_common[-1] += residual
-    return gradient_ability, gradient_common
+            gradient_intercept += residual
+        gradient_ability[i] = slope
+    gradient_common[-1] = gradient_intercept
+    return total, gradient_ability, gradient_common
 
 
 @njit(cache=True, nogil=True)
@@ -157,16 +155,18 @@ def _schur_times(offsets, action, weight, curvature, x, result):  # type: ignore
     """Multiply by the Hessian of the common parameters after the abilities are eliminated."""
     for j in range(len(x) - 1):
         result[j] = x[j]
-    result[-1] = INTERCEPT_PENALTY * x[-1]
+    shift = x[-1]
+    of_intercept = INTERCEPT_PENALTY * shift
     for i in range(len(offsets) - 1):
         answer = 0.0
         for k in range(offsets[i], offsets[i + 1]):
-            answer += weight[k] * (x[action[k]] + x[-1])
+            answer += weight[k] * (x[action[k]] + shift)
         answer /= curvature[i]
         for k in range(offsets[i], offsets[i + 1]):
-            change = weight[k] * (x[action[k]] + x[-1] - answer)
+            change = weight[k] * (x[action[k]] + shift - answer)
             result[action[k]] += change
-            result[-1] += change
+            of_intercept += change
+    result[-1] = of_intercept
 
 
 @njit(cache=True, nogil=True)
@@ -175,17 +175,20 @@ def _newton_step(offsets, action, weight, gradient_ability, gradient_common, acc
     n_common = len(gradient_common)
     curvature = np.ones(n_learners)
     diagonal = np.ones(n_common)
-    diagonal[-1] = INTERCEPT_PENALTY
     right = gradient_common.copy()
+    of_intercept, right_of_intercept = INTERCEPT_PENALTY, gradient_common[-1]
     for i in range(n_learners):
+        own = 1.0
         for k in range(offsets[i], offsets[i + 1]):
-            curvature[i] += weight[k]
+            own += weight[k]
             diagonal[action[k]] += weight[k]
-            diagonal[-1] += weight[k]
-        ratio = gradient_ability[i] / curvature[i]
+            of_intercept += weight[k]
+        curvature[i] = own
+        ratio = gradient_ability[i] / own
         for k in range(offsets[i], offsets[i + 1]):
             right[action[k]] -= weight[k] * ratio
-            right[-1] -= weight[k] * ratio
+            right_of_intercept -= weight[k] * ratio
+    diagonal[-1], right[-1] = of_intercept, right_of_intercept
     # Preconditioned conjugate gradients on the Schur complement.
     x = np.zeros(n_common)
     residual = right.copy()
@@ -242,7 +245,7 @@ def _unexplained(offsets, action, attempts, successes, easiness):  # type: ignor
     curvature = np.empty(len(action))
     ability = np.zeros(len(offsets) - 1)
     for i in range(len(offsets) - 1):
-        for _ in range(12):
+        for _ in range(MOST_NEWTON_STEPS):
             slope = -ability[i]
             bend = 1.0
             for k in range(offsets[i], offsets[i + 1]):
@@ -250,8 +253,8 @@ def _unexplained(offsets, action, attempts, successes, easiness):  # type: ignor
                 slope += successes[k] - attempts[k] * chance
                 bend += attempts[k] * chance * (1.0 - chance)
             step = slope / bend
-            ability[i] += min(max(step, -2.0), 2.0)
-            if abs(step) < 1e-9:
+            ability[i] += min(max(step, -NEWTON_STEP), NEWTON_STEP)
+            if abs(step) < SMALLEST_STEP:
                 break
         for k in range(offsets[i], offsets[i + 1]):
             chance = 1.0 / (1.0 + np.exp(-(easiness[action[k]] + ability[i])))

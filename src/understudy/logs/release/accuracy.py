@@ -6,21 +6,20 @@ No figure here is a precision that comes from the number of synthetic rows: a la
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from understudy.core.files.words import counted
+from understudy.core.files.words import counted, listed
 from understudy.core.pages.card import protection_verdict, with_caveats
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.logs.generators.detail_forecast import TIME_USES, TIME_WORDS, UNKNOWN_COLUMN
+from understudy.logs.generators.expected_error import CLOSE, NOISE, ROUGH, likeness
 from understudy.logs.generators.forecast import (
-    CLOSE,
-    NOISE,
-    ROUGH,
     UNKNOWN_SUCCESS_RATE,
     USES,
     WORDS,
     Use,
-    likeness,
     rows_likeness,
     success_points,
 )
@@ -57,12 +56,22 @@ def uses_of(expected: dict[str, Any] | None, n_rows: int, n_learners: int) -> li
     shares, difficulties, steps = (_use(use, expected[use]) for use in USES)
     # A log without outcomes has no success rate, and no difficulties.
     rate = expected["success_rate"]
-    of_outcomes = [] if rate is None else [difficulties, _limit("the success rate of all attempts", rate)]
+    of_outcomes = (
+        []
+        if rate is None
+        else [difficulties, _limit("the success rate of all attempts", rate, UNKNOWN_SUCCESS_RATE)]
+    )
     return [
         shares,
         *of_outcomes,
         steps,
         UseAccuracy("attempts of a learner, on average", None, words, rows_likeness(factor)),
+        *(
+            _of_times(TIME_WORDS[use], expected["times"][use])
+            for use in TIME_USES
+            if use in expected["times"]
+        ),
+        *(_of_column(name, column) for name, column in expected["columns"].items()),
     ]
 
 
@@ -70,16 +79,30 @@ def _use(use: Use, error: dict[str, Any] | None) -> UseAccuracy:
     if error is None:
         return UseAccuracy(WORDS[use], None, "in the order of the course, which was declared", UNKNOWN)
     figures = [error[key] for key in ("expected", "low", "high")]
-    if use == "difficulties":
-        figures = [success_points(figure) for figure in figures]
+    if use != "difficulties":
+        return UseAccuracy(WORDS[use], figures[0], _about(figures), error["likeness"])
+    figures = [success_points(figure) for figure in figures]
+    return UseAccuracy(WORDS[use], figures[0], _about(figures, " of success"), error["likeness"])
+
+
+def _of_times(name: str, error: dict[str, Any]) -> UseAccuracy:
+    words = _about([error[key] for key in ("expected", "low", "high")])
+    return UseAccuracy(name, error["expected"], words, error["likeness"])
+
+
+def _about(figures: Sequence[float], of: str = "") -> str:
     expected, low, high = (max(1, round(100 * min(figure, 1.0))) for figure in figures)
-    of = " of success" if use == "difficulties" else ""
-    words = f"about {counted(expected, 'percentage point')}{of}, as a rule {low} to {high}"
-    return UseAccuracy(WORDS[use], figures[0], words, error["likeness"])
+    return f"about {counted(expected, 'percentage point')}{of}, as a rule {low} to {high}"
 
 
-def _limit(name: str, most: float) -> UseAccuracy:
-    likeness_of = likeness(most, UNKNOWN_SUCCESS_RATE)
+def _of_column(name: str, column: dict[str, Any]) -> UseAccuracy:
+    limit = _limit(f"column '{name}'", column["most"], UNKNOWN_COLUMN)
+    given = f"goes with {listed(column['given'])}" if column["given"] else "goes with nothing that stands out"
+    return replace(limit, words=f"{limit.words}; {given}")
+
+
+def _limit(name: str, most: float, unknowing: float) -> UseAccuracy:
+    likeness_of = likeness(most, unknowing)
     if likeness_of == NOISE:
         return UseAccuracy(name, most, "no limit worth stating", NOISE)
     points = max(1, math.ceil(100 * most - 1e-9))

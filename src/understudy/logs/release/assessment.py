@@ -42,8 +42,11 @@ from understudy.logs.trial import (
 )
 
 N_HALVES = 3
-# Of more learners than this a random sample is attacked: matching takes the square of their number.
+# Of more learners than this, or learners with more rows, a random sample is attacked: matching takes the square of
+# their number, and refits take dozens of times as long as a fit to their rows.
 MOST_ATTACKED = 40_000
+MOST_ATTACKED_ROWS = 2_000_000
+LEAST_ATTACKED = 1000
 
 
 @dataclass(frozen=True)
@@ -93,13 +96,13 @@ def assess(
 ) -> Assessment:
     """Try the generator on random halves of the log, as if `n_learners` synthetic ones were released.
 
-    Of a log of more than MOST_ATTACKED learners a random sample is tried as if it were all. In a smaller log each
+    Of a log of very many learners or rows a random sample of learners is tried as if it were all. In a smaller log each
     learner counts for more, so as a rule attacks find no less than in the whole one; intervals are those of the sample.
     """
     check_size(log)
     if not log.declared:
         log = with_names_found(log)
-    n_population, log = log.n_learners, sampled_learners(log, MOST_ATTACKED)
+    n_population, log = log.n_learners, sampled_learners(log)
     knowledge = attacker_knowledge(log)
     # A larger synthetic log says more about its learners: try the size that will be released, for so many.
     size = None if n_learners is None else max(1, round(n_learners * knowledge.n_training / n_population))
@@ -113,11 +116,15 @@ def assess(
     return _mean(trials, log, n_population)
 
 
-def sampled_learners(log: Interactions, most: int) -> Interactions:
-    """The log of at most so many learners, drawn at random; always the same ones."""
-    if log.n_learners <= most:
+def sampled_learners(log: Interactions) -> Interactions:
+    """The log of learners drawn at random, as many as are attacked; always the same ones."""
+    if log.n_learners <= MOST_ATTACKED and log.n_rows <= MOST_ATTACKED_ROWS:
         return log
-    return log.select(np.sort(np.random.default_rng(0).permutation(log.n_learners)[:most]))
+    drawn = np.random.default_rng(0).permutation(log.n_learners)[:MOST_ATTACKED]
+    within = np.cumsum(log.lengths[drawn]) <= MOST_ATTACKED_ROWS
+    # Few learners with very many rows each are all that there are: an audit needs some.
+    within[:LEAST_ATTACKED] = True
+    return log.select(np.sort(drawn[within]))
 
 
 def _mean(trials: list[Trial], log: Interactions, n_population: int) -> Assessment:

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 import understudy
+from understudy.core.engine import progress
 from understudy.core.files.words import counted
 from understudy.core.files.writing import (
     check_new,
@@ -258,7 +259,7 @@ def _write(
     content: dict[str, Any],
     report: dict[str, Any],
 ) -> None:
-    with new_folder(folder) as temporary:
+    with progress.task("Writing the bundle"), new_folder(folder) as temporary:
         share, keep = temporary / "share", temporary / "keep"
         share.mkdir()
         keep.mkdir()

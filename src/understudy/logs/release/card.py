@@ -32,8 +32,9 @@ from understudy.core.pages.levels import levels_figure, risk_levels
 from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.logs.generators.forecast import NOISE, forecast
+from understudy.logs.generators.expected_error import NOISE
 from understudy.logs.generators.forecast import USES as FORESEEN_USES
+from understudy.logs.generators.forecast import forecast
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.histograms import MOST_NAMED, portrait
@@ -44,7 +45,7 @@ from understudy.logs.release.codebook import codebook, n_occurring
 from understudy.logs.utility import METRICS
 
 N_EXAMPLE_ROWS = 8
-# From this share of attempts on, the card's first sentence says that names are not told.
+# From this share of attempts on, the card's first sentence says that names were not released.
 MUCH_POOLED = 0.05
 # What is pooled is where learners' rows are the most, so clipping takes more of it: the share that is believed was 0.75
 # to 0.9 of the real one on simulated classrooms of 100 and 300 learners with 40 actions.
@@ -86,6 +87,7 @@ def card_content(
         "accuracy": [dict(vars(use)) for use in uses],
         # Of a method without a guarantee they would say what only its exact sums say.
         "notes": list(generator.details_.notes) if guarantee.formal else [],
+        "limits": limits(synthetic, generator.keeps_rows),
         "columns": list(csv.DictReader(io.StringIO(codebook(synthetic, generator.keeps_rows)))),
         "examples": _examples(synthetic),
         "measured": published(assessment, guarantee) if publish_figures else None,
@@ -129,6 +131,35 @@ def what_it_is(synthetic: Interactions, keeps_rows: bool) -> str:
             f"these actions, which are pooled as '{POOLED}'."
         )
     return what
+
+
+def limits(synthetic: Interactions, keeps_rows: bool) -> list[str]:
+    """What does not go together in the data, however many learners there are: relations that no method here learns."""
+    if keeps_rows:
+        return []
+    sentences = []
+    if synthetic.row_columns:
+        outcome = "" if synthetic.outcome is None else " and outcome"
+        sentences.append(
+            f"A column of attempts follows their action{outcome}, and not the learner: that one learner has the same "
+            "value again and again does not show."
+        )
+    if synthetic.learner_columns:
+        sentences.append(
+            "A column of learners follows how much they did"
+            + (", " if synthetic.outcome is None else ", how often they succeeded, ")
+            + "and other columns of learners, where such a relation stands out from the noise"
+            + (
+                "; it follows neither times nor single actions."
+                if synthetic.has_times
+                else ", not single actions."
+            )
+        )
+    if synthetic.has_times:
+        sentences.append(
+            "Times follow the order of actions and a learner's own pace; a learner's favourite hours do not show."
+        )
+    return sentences
 
 
 def protection(guarantee: Guarantee, synthetic: Interactions, keeps_rows: bool) -> dict[str, Any]:
@@ -192,14 +223,14 @@ def protection(guarantee: Guarantee, synthetic: Interactions, keeps_rows: bool) 
 
 
 def pooled_share(synthetic: Interactions) -> float:
-    """The share of attempts at actions whose names are not told."""
+    """The share of attempts at actions whose names were not released."""
     if POOLED not in synthetic.actions or not synthetic.n_rows:
         return 0.0
     return float(np.mean(synthetic.action == synthetic.actions.index(POOLED)))
 
 
-def _untold(generator: MarkovDP) -> float:
-    """The share of attempts at actions whose names are not told, by the noisy sums; none if it may be noise alone."""
+def _unnamed(generator: MarkovDP) -> float:
+    """The share of attempts whose actions have no name, by the noisy sums; none if it may be noise alone."""
     believed = float(generator.popularity_[generator.actions_.index(POOLED)])
     return 0.0 if believed < 2.0 * generator.share_noise_ else min(1.0, CLIPPED_MORE * believed)
 
@@ -220,12 +251,13 @@ def expected_errors(
         generator.n_learners_,
         len(names),
         epsilon=guarantee.epsilon,
-        pooled=_untold(generator) if generator.found_names_ else None,
+        pooled=_unnamed(generator) if generator.found_names_ else None,
         drawn=synthetic.n_learners,
         delta=generator.delta,
         in_order=getattr(generator, "in_order_", False),
         outcomes=generator.has_outcomes_,
-        details=generator.detail_share_,
+        details=generator.detail_shares_,
+        columns=[column.declared for column in synthetic.columns],
     )
     foreseen = expect(rows)
     # The original may have had fewer rows, by so much: what would be noise then is not called anything better.
@@ -241,6 +273,11 @@ def expected_errors(
         "longest": generator.longest_,
         "unseen": generator.unseen_,
         "signal": {name: round(share, 2) for name, share in generator.signal_.items()},
+        "times": {use: error.to_json() for use, error in foreseen.times.items()},
+        "columns": {
+            name: {"most": most, "given": list(generator.details_.columns.given[name])}
+            for name, most in foreseen.columns.items()
+        },
     }
 
 

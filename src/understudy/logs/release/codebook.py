@@ -40,7 +40,7 @@ def codebook(synthetic: Interactions, keeps_rows: bool) -> str:
             ("outcome", "integer", "Whether the attempt succeeded.", "1 success, 0 failure", "synthetic", "")
         )
     lines += [_of_times(synthetic)] if synthetic.has_times else []
-    lines += [_of_column(column) for column in synthetic.columns]
+    lines += [_of_column(column, synthetic, keeps_rows) for column in synthetic.columns]
     n_fields = len(FIELDS) if synthetic.has_times or synthetic.columns else len(FIELDS) - 2
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(line[:n_fields] for line in lines)
@@ -72,10 +72,18 @@ def _of_times(synthetic: Interactions) -> tuple[str, ...]:
     return "time", "time", meaning, values, "synthetic", ""
 
 
-def _of_column(column: Column) -> tuple[str, ...]:
+def _of_column(column: Column, synthetic: Interactions, keeps_rows: bool) -> tuple[str, ...]:
     declared = column.declared
     of_row = declared.of == "row"
-    meaning = "Of the attempt." if of_row else "Of the learner."
+    meaning = "Of the attempt" if of_row else "Of the learner"
+    if not keeps_rows:
+        outcome = "" if synthetic.outcome is None else " and outcome"
+        meaning += (
+            f", drawn by its action{outcome}, apart from the learner's other rows"
+            if of_row
+            else ", drawn by what the learner did and by other columns, apart from times"
+        )
+    meaning += "." if declared.at is None else ". Only some actions have one."
     if declared.coded:
         names = declared.names
         values = ", ".join(names if _occurs(column, len(names) - 1) or OTHER not in names else names[:-1])

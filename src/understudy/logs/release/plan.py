@@ -41,7 +41,7 @@ def plan_page(
     origin = log.origin
     return render(
         "logs/release/plan.html",
-        title=options.title or f"Release of {origin.path.name if origin.path else 'a log'}",
+        title=options.title or f"Release of {origin.name or 'a log'}",
         simulated=bool(account.simulated),
         formal=guarantee.formal,
         facts_of=[
@@ -51,7 +51,7 @@ def plan_page(
             ("planned on", datetime.now(UTC).date().isoformat()),
         ],
         what=[
-            ("File", "a frame in memory" if origin.path is None else origin.path.name),
+            ("File", origin.name or "a frame in memory"),
             ("Whose data", account.population),
             *((("Other learners", _OTHERS.format(account.reason)),) if account.others else ()),
             (

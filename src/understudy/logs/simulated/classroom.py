@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from understudy.logs.interactions import Interactions
-from understudy.logs.simulated.term import with_term
+from understudy.logs.simulated.term import Habits, with_term
 
 TOPICS = (
     "fractions",
@@ -38,7 +38,7 @@ class Classroom:
     within `shortest` and `longest`; `run` is the mean length of a practice run; `wander` the
     chance that a run is followed by any skill instead of a following one; `branches` the number
     of skills that usually follow a skill; `quit` the chance to drop out after a run gone badly.
-    `timed` adds the times of a term, declared columns of rows, and a table of the learners.
+    `timed` adds the times of a term, declared columns of rows, and a table of the learners, who work by `habits`.
     """
 
     n_learners: int = 600
@@ -52,6 +52,7 @@ class Classroom:
     branches: int = 3
     quit: float = 0.03
     timed: bool = False
+    habits: Habits = Habits()  # noqa: RUF009 (frozen)
 
     def simulate(self, rng: np.random.Generator) -> Interactions:
         """The log of one such classroom, labelled as simulated."""
@@ -95,7 +96,7 @@ class Classroom:
             groups=SCHOOLS,
             simulated=True,
         )
-        return with_term(log, ability, rng) if self.timed else log
+        return with_term(log, ability, rng, self.habits) if self.timed else log
 
 
 # Few learners, many actions, rare paths: where transition counts give members away.

@@ -8,7 +8,7 @@ gaps are longer before another action and after a failure. Times are whole secon
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -22,15 +22,9 @@ from understudy.logs.interactions import Interactions
 Floats = NDArray[np.float64]
 
 FIRST_DAY = date(2024, 9, 2)
-N_WEEKS = 14
 HOURS_OF_WEEK = 168
 SECONDS_OF_WEEK = HOURS_OF_WEEK * 3600
-# Rows of a session, on average.
-SESSION_ROWS = 12.0
-# Learners who leave within a week, of those who are still there.
-LEAVING = 0.05
-# Seconds that an attempt takes whose action and outcome are as before, in the median; the longest gap of a session.
-ATTEMPT_SECONDS = 24.0
+# The longest gap of a session in seconds.
 LONGEST_GAP = 1500.0
 
 GRADES = ("7", "8", "9")
@@ -45,21 +39,35 @@ COLUMNS = (
 )
 
 
-def simulated_term() -> Term:
+@dataclass(frozen=True)
+class Habits:
+    """How a classroom works over its term.
+
+    A session has `session_rows` rows on average; of the learners who are still there, the share `leaving` leaves within
+    a week; an attempt whose action and outcome are as before takes `attempt_seconds`, in the median.
+    """
+
+    n_weeks: int = 14
+    session_rows: float = 12.0
+    leaving: float = 0.05
+    attempt_seconds: float = 24.0
+
+
+def simulated_term(n_weeks: int) -> Term:
     """The term of the simulated classroom, as a custodian would declare it."""
-    last = FIRST_DAY + timedelta(days=7 * N_WEEKS - 1)
+    last = FIRST_DAY + timedelta(days=7 * n_weeks - 1)
     return Term(FIRST_DAY, last, resolution=1.0, session_minutes=SESSION_MINUTES)
 
 
-def with_term(log: Interactions, ability: Floats, rng: np.random.Generator) -> Interactions:
+def with_term(log: Interactions, ability: Floats, rng: np.random.Generator, habits: Habits) -> Interactions:
     """The log of a classroom with times, declared columns of rows, and a table of its learners, schools first."""
     n = log.n_learners
     badly = np.clip(0.6 - ability, 0.0, 2.0)
-    join = np.minimum(rng.geometric(0.7, n) - 1, 5)
-    stay = rng.geometric(np.clip(LEAVING * (1.0 + badly), 0.01, 0.5))
-    weeks = np.minimum(stay, N_WEEKS - join)
+    join = np.minimum(rng.geometric(0.7, n) - 1, min(5, habits.n_weeks - 1))
+    stay = rng.geometric(np.clip(habits.leaving * (1.0 + badly), 0.01, 0.5))
+    weeks = np.minimum(stay, habits.n_weeks - join)
     # A few rows are no term's work: they lie within two weeks for each session, and a few more.
-    n_sessions = 1 + rng.poisson(np.maximum(log.lengths - 1, 0) / SESSION_ROWS)
+    n_sessions = 1 + rng.poisson(np.maximum(log.lengths - 1, 0) / habits.session_rows)
     weeks = np.minimum(weeks, 2 * n_sessions + rng.integers(0, 4, n)).astype(np.int64)
     pace = rng.normal(0.0, 0.35, n) - 0.1 * (ability - 0.6)
     seconds, at_school = _live_term(
@@ -71,12 +79,14 @@ def with_term(log: Interactions, ability: Floats, rng: np.random.Generator) -> I
         np.maximum(weeks, 1),
         n_sessions.astype(np.int64),
         pace,
-        _habits(n, rng),
+        _readiness(n, rng),
+        habits.n_weeks,
+        habits.attempt_seconds,
     )
     start = np.datetime64(FIRST_DAY, "us")
     columns = (*_of_learners(log, ability, join + weeks, rng), *_of_rows(log, at_school, rng))
     time = start + seconds.astype("timedelta64[s]")
-    return replace(log, time=time, term=simulated_term(), columns=columns)
+    return replace(log, time=time, term=simulated_term(habits.n_weeks), columns=columns)
 
 
 def plan_of(log: Interactions, learners: str) -> str:
@@ -117,7 +127,7 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _habits(n: int, rng: np.random.Generator) -> Floats:
+def _readiness(n: int, rng: np.random.Generator) -> Floats:
     """Learners x hours of the week, from Monday's first on: how readily each begins a session then, summed up."""
     hour = np.arange(24)
     lessons = np.isin(hour, (8, 9, 10, 11, 13)).astype(float)
@@ -169,18 +179,20 @@ def _of_rows(log: Interactions, at_school: NDArray[np.bool_], rng: np.random.Gen
 
 
 @njit(cache=True, nogil=True)
-def _live_term(rng, action, outcome, offsets, join, weeks, n_sessions, pace, habits):  # type: ignore[no-untyped-def]
+def _live_term(  # type: ignore[no-untyped-def]
+    rng, action, outcome, offsets, join, weeks, n_sessions, pace, readiness, n_weeks, attempt_seconds
+):
     """Seconds since the first day of each row, and whether its session began in a lesson."""
     seconds = np.empty(len(action), dtype=np.int64)
     at_school = np.zeros(len(action), dtype=np.bool_)
-    end = N_WEEKS * SECONDS_OF_WEEK - 1
+    end = n_weeks * SECONDS_OF_WEEK - 1
     pause = 60.0 * SESSION_MINUTES
     for i in range(len(offsets) - 1):
         starts = np.empty(n_sessions[i], dtype=np.int64)
         for k in range(n_sessions[i]):
             # A learner who joins comes in that week, and one who leaves was there in the last.
             week = join[i] + (0 if k == 0 else weeks[i] - 1 if k == 1 else rng.integers(0, weeks[i]))
-            hour = min(np.searchsorted(habits[i], rng.random()), HOURS_OF_WEEK - 1)
+            hour = min(np.searchsorted(readiness[i], rng.random()), HOURS_OF_WEEK - 1)
             starts[k] = week * SECONDS_OF_WEEK + 3600 * hour + rng.integers(0, 3600)
         starts.sort()
         begin, stop = offsets[i], offsets[i + 1]
@@ -200,7 +212,7 @@ def _live_term(rng, action, outcome, offsets, join, weeks, n_sessions, pace, hab
                     clock = starts[session]
                     lesson = _in_lesson(clock)
                 else:
-                    middle = np.log(ATTEMPT_SECONDS) + pace[i]
+                    middle = np.log(attempt_seconds) + pace[i]
                     middle += 0.5 if action[row] != action[row - 1] else 0.0
                     middle += 0.3 if outcome[row - 1] == 0 else 0.0
                     gap = min(max(np.exp(middle + 0.8 * rng.normal()), 1.0), LONGEST_GAP)

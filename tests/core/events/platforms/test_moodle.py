@@ -91,6 +91,8 @@ HEADERS = {
     "Nome do evento,Descrição,Origem,Endereço IP",
     "pt_br": "Hora,Nome completo,Usuário afetado,Contexto do Evento,Componente,Nome do evento,Descrição,"
     "Origem,endereço IP",
+    "fi": "Aika,Käyttäjän koko nimi,Vaikutettu käyttäjä,Tapahtuman konteksti,Komponentti,Tapahtuman nimi,Kuvaus,"
+    "Alkuperä,IP-osoite",
     "pl": "Czas,Pełna nazwa,Dotyczy użytkownika,Kontekst zdarzenia,Składnik,Nazwa zdarzenia,Opis,Źródło,Adres IP",
 }
 DAYS = {
@@ -98,6 +100,7 @@ DAYS = {
     "it": "12 maggio 2024",
     "nl": "12 mei 2024",
     "pt": "12 de maio de 2024",
+    "fi": "12. marraskuuta 2024",
     "pl": "12 maj 2024",
 }
 CELLS = [
@@ -150,6 +153,7 @@ def test_a_header_in_each_language(tmp_path, language):
     log = read_log(path)
     assert (log.origin.format, log.origin.guesses) == ("moodle", ())
     assert rows_of(log) == [("learner-1", "Quiz: A"), ("learner-1", "Quiz: B")]
+    assert log.time[0].astype("datetime64[M]").item().month == (11 if language == "fi" else 5)
     names = HEADERS[language].split(",")
     identifying = {found.column: found.kind for found in log.origin.identifiers}
     assert identifying[names[8]] == "IP address"

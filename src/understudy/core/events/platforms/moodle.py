@@ -27,7 +27,8 @@ from understudy.core.files.words import counted
 from understudy.errors import DataError
 
 # The report's columns in Moodle's order: time, who, about whom, where, component, what, in words, from where, address.
-# As the language packs of Moodle have them (strings of `moodle` and of `report_log`).
+# As the language packs of Moodle have them (strings of `moodle` and of `report_log`); the Finnish ones were not
+# compared with their pack.
 _HEADERS = {
     "en": "Time|User full name|Affected user|Event context|Component|Event name|Description|Origin|IP address",
     "de": "Zeit|Vollständiger Name|Betroffene/r Nutzer/in|Ereigniskontext|Komponente|Ereignisname|Beschreibung|"
@@ -44,6 +45,8 @@ _HEADERS = {
     "Descrição|Origem|Endereço IP",
     "pt_br": "Hora|Nome completo|Usuário afetado|Contexto do Evento|Componente|Nome do evento|Descrição|Origem|"
     "endereço IP",
+    "fi": "Aika|Käyttäjän koko nimi|Vaikutettu käyttäjä|Tapahtuman konteksti|Komponentti|Tapahtuman nimi|Kuvaus|"
+    "Alkuperä|IP-osoite",
     "pl": "Czas|Pełna nazwa|Dotyczy użytkownika|Kontekst zdarzenia|Składnik|Nazwa zdarzenia|Opis|Źródło|Adres IP",
 }
 _ENGLISH = tuple(_HEADERS["en"].split("|"))
@@ -57,12 +60,12 @@ _EVENTS = _AT[5] | {"nombredelevento"}
 # "Full name" alone is in the tables of any platform.
 _LEARNERS = _AT[1] | {name for name in FULL_NAMES if name != "fullname"}
 # The report of a whole site begins with the course.
-_COURSES = ("course", "kurs", "cours", "curso", "corso", "cursus", "disciplina")
+_COURSES = ("course", "kurs", "cours", "curso", "corso", "cursus", "disciplina", "kurssi")
 _OTHERS = frozenset((*_EVENTS, *_LEARNERS, *_COURSES, "betroffene/rnutzer")).union(*_AT)
 # The first word of a context that is a person's page.
 _PEOPLE = (
     *("user", "benutzer/in", "benutzer", "nutzer/in", "nutzer", "utilisateur", "usuario"),
-    *("utente", "gebruiker", "utilizador", "usuário", "użytkownik"),
+    *("utente", "gebruiker", "utilizador", "usuário", "użytkownik", "käyttäjä"),
 )
 # A school year; which one makes no difference to the order of rows, and what a row holds does not decide about it.
 _YEAR_BEGINS = date(2000, 8, 1)

@@ -1,7 +1,10 @@
 """The comparison of a run with the last accepted one: what became slower, faster, or is new.
 
-Every figure is smaller where it is better, and measured against something of the same run on the same machine: the
-processor time of a job as a multiple of the unit's, of ours as a share of a peer's, or a peak of memory in gigabytes.
+Every figure is smaller where it is better. There are two kinds, each with a tolerance of its own (`accepted.json`):
+
+- `times`: the processor time of a job as a multiple of the unit's in the same run on the same machine, or a peak of
+  memory in gigabytes;
+- `instructions`: what the processor executes of a kernel, which hardly differs from run to run.
 """
 
 from __future__ import annotations
@@ -12,27 +15,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ACCEPTED = Path(__file__).with_name("accepted.json")
-UNIT = "processor time of a stable sort of five million numbers"
+UNITS = {
+    "times": "processor time of a stable sort of five million numbers",
+    "instructions": "instructions, compiled for a processor of the level x86-64-v3",
+}
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """The figures that were accepted last, and how much more than them is not worth a word."""
+    """The figures of a kind that were accepted last, and how much more than them is not worth a word."""
 
     figures: Mapping[str, float]
     tolerance: float
 
     @classmethod
-    def read(cls, path: Path = ACCEPTED) -> Accepted:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["unit"] != UNIT:
+    def read(cls, kind: str, path: Path = ACCEPTED) -> Accepted:
+        content = json.loads(path.read_text(encoding="utf-8"))[kind]
+        if content["unit"] != UNITS[kind]:
             raise ValueError(f"{path}: accepted in another unit ({content['unit']}); accept all jobs again")
         return cls(content["figures"], float(content["tolerance"]))
 
-    def write(self, path: Path = ACCEPTED) -> None:
-        rounded = {name: float(f"{value:.3g}") for name, value in sorted(self.figures.items())}
-        content = {"unit": UNIT, "tolerance": self.tolerance, "figures": rounded}
-        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    def write(self, kind: str, path: Path = ACCEPTED) -> None:
+        """Write this kind; the other one stays as it is."""
+        content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        rounded = {name: float(f"{value:.4g}") for name, value in sorted(self.figures.items())}
+        content[kind] = {"unit": UNITS[kind], "tolerance": self.tolerance, "figures": rounded}
+        path.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
     def updated(self, measured: Mapping[str, float]) -> Accepted:
         """With what was measured now; jobs that did not run keep their figures."""
@@ -52,7 +60,7 @@ class Change:
         return self.now / self.was
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.was:.3g} -> {self.now:.3g} ({self.factor:.2f} times)"
+        return f"{self.name}: {self.was:.4g} -> {self.now:.4g} ({self.factor:.2f} times)"
 
 
 @dataclass(frozen=True)

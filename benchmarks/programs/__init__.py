@@ -1,0 +1,1 @@
+"""Programs of peers that run in environments of their own: they import nothing of ours."""

@@ -1,0 +1,135 @@
+"""The rows of a large table, partitioned by learner on disk: all rows of a learner are in one partition, in order.
+
+How a row is read never depends on other learners' rows, so each partition can be read as if it were the whole table.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from understudy.core.engine.progress import task
+from understudy.core.files.learner_ids import folded_names
+from understudy.core.files.source import Guess
+from understudy.core.files.streams import Stream
+from understudy.core.files.tables import as_text
+from understudy.core.files.times import zones_in
+from understudy.errors import DataError
+
+# Rows of a partition, as planned; and how many partitions are written at once.
+PARTITION_ROWS = 1 << 20
+MOST_PARTITIONS = 256
+
+
+@dataclass(frozen=True, repr=False)
+class PartitionTable:
+    """Some learners' rows, of the columns that were stored."""
+
+    file: str
+    names: tuple[str, ...]
+    place: str
+    frame: pl.DataFrame
+    _sample: pl.DataFrame
+    guesses: tuple[Guess, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
+        """See `Table.read`."""
+        columns = {role: as_text(self.frame[str(at)], self.file) for role, at in positions.items()}
+        return pl.DataFrame({**columns, "line": self.frame["line"]})
+
+    def sample(self) -> pl.DataFrame:
+        """See `Table.sample`: one of the whole table, so that every partition comes to the same verdicts."""
+        return self._sample
+
+
+@dataclass(frozen=True, repr=False)
+class _StoredBlocks:
+    """Frames in a file, one after the other."""
+
+    path: Path
+    sizes: list[int] = field(default_factory=list)
+
+    def append(self, frame: pl.DataFrame) -> None:
+        with self.path.open("ab") as file:
+            before = file.tell()
+            frame.write_ipc_stream(file, compression="lz4")
+            self.sizes.append(file.tell() - before)
+
+    def read(self) -> pl.DataFrame:
+        with self.path.open("rb") as file:
+            return pl.concat([pl.read_ipc_stream(io.BytesIO(file.read(size))) for size in self.sizes])
+
+
+@dataclass(frozen=True, repr=False)
+class Partitions:
+    """The partitions of a table, in files of a folder."""
+
+    stream: Stream
+    learners: pl.Series
+    """The names of all learners, each once, if they were asked for."""
+    zones: frozenset[str | None]
+    """Time zones that the texts of the time column state."""
+    distinct: Mapping[int, pl.Series]
+    """The texts in some columns, by their positions, each once."""
+    _sample: pl.DataFrame
+    _files: Sequence[_StoredBlocks]
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def table(self, number: int) -> PartitionTable:
+        """One of them."""
+        return PartitionTable(
+            self.stream.file,
+            self.stream.names,
+            self.stream.place,
+            self._files[number].read(),
+            self._sample,
+            self.stream.guesses,
+        )
+
+
+def partition(
+    stream: Stream,
+    sample: pl.DataFrame,
+    positions: Sequence[int],
+    roles: Mapping[str, int],
+    folder: Path,
+    *,
+    everyone: bool,
+    distinct: Sequence[int] = (),
+) -> Partitions:
+    """Write the columns at these positions to a folder; `roles` are the positions of the learner and of the time.
+
+    With `everyone` the names of all learners are kept, and so are all texts in the columns at `distinct` positions.
+    Names that may mean the same learner, but for capitals and leading zeros, come into one partition.
+    """
+    n_parts = min(MOST_PARTITIONS, 1 + stream.n_rows // PARTITION_ROWS)
+    files = [_StoredBlocks(folder / f"{number}.arrows") for number in range(n_parts)]
+    learners = pl.Series([], dtype=pl.String)
+    zones: frozenset[str | None] = frozenset()
+    texts = {at: pl.Series([], dtype=pl.String) for at in distinct}
+    with task("Reading", stream.n_rows) as step:
+        for block in stream.blocks(positions):
+            names = as_text(block[str(roles["learner"])], stream.file).cast(pl.String).str.strip_chars()
+            if everyone:
+                learners = pl.concat([learners, names.unique()]).unique()
+            if "time" in roles:
+                zones |= zones_in(block[str(roles["time"])])
+            for at in distinct:
+                found = as_text(block[str(at)], stream.file).cast(pl.String)
+                texts[at] = pl.concat([texts[at], found.unique()]).unique()
+            number = (folded_names(names).hash() % n_parts).alias("part")
+            parts = block.with_columns(number).partition_by("part", as_dict=True, include_key=False)
+            for (part,), rows in parts.items():
+                files[part].append(rows)
+            step.advance(block.height)
+    files = [file for file in files if file.sizes]
+    if not files:
+        raise DataError(f"{stream.file}: the log is empty: there is no row.", hint="check the export.")
+    return Partitions(stream, learners, zones, texts, sample, files)

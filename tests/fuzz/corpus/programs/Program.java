@@ -1,0 +1,2 @@
+// Ada
+public class P { public static void main(String[] a) { String s = "Ada"; } }

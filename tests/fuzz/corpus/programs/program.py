@@ -1,0 +1,3 @@
+# Ada Byron, 4711123
+name = 'Ada'
+print(f'{name} 1')
