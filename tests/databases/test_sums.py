@@ -9,6 +9,7 @@ from tests.support.command import run
 from understudy.core.files.databases.addresses import DatabaseAddress
 from understudy.core.files.databases.connections import open_database
 from understudy.core.files.simulated import mark_path, mark_simulated
+from understudy.core.files.tables import SAMPLE_ROWS
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, MissingError, UnderstudyError, UsageError
 from understudy.logs.generators.markov_dp import MarkovDP
@@ -227,6 +228,28 @@ def test_an_action_that_names_a_learner_is_refused(store, tmp_path):
     )
     assert done.returncode == 3
     assert some not in done.stdout + done.stderr
+
+
+def test_an_action_that_names_somebody_far_down_is_found(store):
+    """Whom another column names is asked of all rows: the first ones show only which columns name people."""
+    n = 2 * SAMPLE_ROWS
+    frame = pl.DataFrame(
+        {
+            "learner": [f"u{i % 500:05}" for i in range(n)],
+            "email": [f"surname{i:05}@school.example" for i in range(n)],
+            "skill": ["task"] * 10 + [f"message to surname{n - 1:05}"] + ["task"] * (n - 11),
+            "correct": [1] * n,
+            "time": list(range(n)),
+        }
+    )
+    store.fill(frame)
+    options = {"public_actions": True, "time": "time", "time_for_order": True}
+    for opened in (read_log, open_log_in_database):
+        found = opened(store.address("table=events"), **options).origin.identifiers
+        assert [(each.role, each.kind) for each in found] == [
+            ("not read", "e-mail address"),
+            ("action", "e-mail address"),
+        ]
 
 
 def test_the_command_charges_as_ever(school, tmp_path):
