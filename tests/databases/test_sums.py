@@ -164,6 +164,28 @@ def test_learners_without_rows_and_rows_without_cells(store):
     assert len(there.origin.notes) == 4
 
 
+def test_the_name_of_an_action_is_never_a_part_of_a_statement(store):
+    """Even in a PostgreSQL of old habits, where a backslash in a text escapes the quote that follows."""
+    if store.kind == "postgresql":
+        store.run(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET standard_conforming_strings = off', "
+            "current_database()); END $$"
+        )
+    names = ["\\', 0); CREATE TABLE taken AS SELECT 1; COMMIT; --", "'); --", "a\tb\\n", "c\\"]
+    frame = pl.DataFrame(
+        {"learner": ["a", "b"] * 2, "action": names, "outcome": [1] * 4, "time": [1, 2, 3, 4]}
+    )
+    store.run("CREATE TABLE events (learner text, action text, outcome bigint, time bigint)")
+    for row in frame.rows():
+        store.run("INSERT INTO events VALUES ({}, {}, {}, {})", values=row)
+    options = {"public_actions": True, "time": "time", "time_for_order": True}
+    there = open_log_in_database(store.address("table=events"), **options)
+    assert there.actions == read_log(store.address("table=events"), **options).actions
+    assert DatabaseStatistics(there).starts().values.sum() == 2 * 2**18
+    found = DatabaseAddress.parse(store.address("table=events"))
+    assert [name for _, name in open_database(found).tables()] == ["events"]
+
+
 def test_a_list_of_names_pools_the_others(school, tmp_path):
     store, log = school
     names = tmp_path / "actions.csv"

@@ -46,8 +46,6 @@ _FOLLOWED = (
     *("public_actions", "actions_file", "single_rows", "plan"),
 )
 _BLANKS = " \t\n\r\f\v"
-# Rows of temporary tables that are written in one statement.
-_WRITTEN_ROWS = 5000
 
 
 class DatabaseWalks:
@@ -83,12 +81,7 @@ class DatabaseWalks:
         """A temporary table with these numbers or texts, in the place of one of this name."""
         self.database.run(f"DROP TABLE IF EXISTS {name}")
         self.database.run(f"CREATE TEMPORARY TABLE {name} ({columns})")
-        for begin in range(0, len(rows), _WRITTEN_ROWS):
-            written = ", ".join(
-                "(" + ", ".join(literal(cell) for cell in row) + ")"
-                for row in rows[begin : begin + _WRITTEN_ROWS]
-            )
-            self.database.run(f"INSERT INTO {name} VALUES {written}")
+        self.database.insert(name, rows)
         return name
 
     def once(self, name: str, query: str) -> str:
@@ -106,12 +99,10 @@ class DatabaseWalks:
         self.database.run(f"ANALYZE {name}")
 
 
-def literal(value: float | int | str) -> str:
-    """A value as SQL writes it; a decimal number would be no binary one unless it is cast."""
+def literal(value: float | str) -> str:
+    """A value of our own as SQL writes it, never one of a log; a number is cast, else it would be a decimal one."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, int | np.integer):
-        return str(int(value))
     return f"CAST('{float(value)!r}' AS float8)"
 
 

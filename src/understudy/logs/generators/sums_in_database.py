@@ -121,7 +121,7 @@ class DatabaseStatistics:
         known = self._walks.numbers(
             "understudy_jumping",
             "action bigint, place bigint",
-            [(code, at) for at, code in enumerate(actions)],
+            [(code, at) for at, code in enumerate(actions.tolist())],
         )
         entries = (
             f"SELECT learner, source.place * {n} + target.place AS place, count(*) AS entry FROM "
