@@ -15,7 +15,7 @@ from understudy.errors import DataError, MissingError, UnderstudyError, UsageErr
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import WalkStatistics, bin_edges, first_rows
 from understudy.logs.generators.runs_dp import RunsDP
-from understudy.logs.generators.sums_in_database import ChainStatistics, DatabaseStatistics
+from understudy.logs.generators.sums_in_database import ChainStatistics, DatabaseStatistics, _factor
 from understudy.logs.interactions import Interactions
 from understudy.logs.log_in_database import open_log_in_database
 from understudy.logs.reading import read_log
@@ -140,6 +140,33 @@ def test_no_learner_moves_a_sum_by_more_than_its_sensitivity(store):
                 reached[name] = max(reached.get(name, 0.0), moved / total.sensitivity)
     # They are tight: a clip that let twice as much through would be seen.
     assert {name: share for name, share in reached.items() if share <= 0.5} == {}
+
+
+def test_what_a_learner_adds_follows_from_their_rows_alone(store):
+    """To the last bit: floats are added up in an order that no other learner's rows, and no thread, can change."""
+    m = 150
+    rows = (
+        "SELECT lpad(CAST(i AS text), 5, '0') AS learner, lpad(CAST(j AS text), 3, '0') AS action, "
+        "(i * 7 + j * 3 + i * j) % 13 % 2 AS outcome, j AS time "
+        f"FROM generate_series(0, 1499) AS learners(i), generate_series(0, {m - 1}) AS actions(j)"
+    )
+    store.run(f"CREATE TABLE events AS {rows}", f"CREATE TABLE neighbour AS {rows} WHERE i > 0 OR j < 3")
+    easiness, found = np.random.default_rng(1).normal(0, 1.0, m), []
+    for table in ("events", "neighbour"):
+        there = open_log_in_database(
+            store.address(f"table={table}"), public_actions=True, time="time", time_for_order=True
+        )
+        walks = DatabaseStatistics(there)
+        state = f"SELECT learner, ability, bend FROM {walks._unexplained(easiness).state}"
+        residuals = walks._residuals(easiness, np.ones(m))
+        factors = f"SELECT learner, {_factor(1.0)} AS factor FROM ({residuals}) AS r GROUP BY learner"
+        found.append(
+            [
+                there.walks.database.rows(f"SELECT * FROM ({asked}) AS q WHERE learner > 0 ORDER BY 1")
+                for asked in (state, factors)
+            ]
+        )
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("store", ["duckdb"], indirect=True)
