@@ -141,6 +141,8 @@ class NamedPeople:
     kind: str
     values: pl.Series
     by_position: bool = False
+    position: int | None = None
+    """Where the column is in a table, if it is one of a table."""
 
 
 def identifiers_in(table: Table, columns: Mapping[str, str]) -> tuple[list[Identifier], list[NamedPeople]]:
@@ -167,7 +169,7 @@ def identifiers_in(table: Table, columns: Mapping[str, str]) -> tuple[list[Ident
             learner = table.names.index(columns["learner"])
             named = table.read({"learner": learner, "person": position}).cast(pl.String)
             if plain(name) not in _PERHAPS_TITLES or _one_each(named):
-                people.append(NamedPeople(shown, verdict[0], named["person"], by_position=shown != name))
+                people.append(NamedPeople(shown, verdict[0], named["person"], shown != name, position))
     return found, people
 
 
