@@ -1,7 +1,9 @@
 """Logs read from real databases."""
 
+import re
 import stat
 import traceback
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,8 +12,9 @@ import pytest
 from tests.databases.conftest import rows_of, simulated
 from tests.support.command import run
 from understudy.core.files.databases import streams as database_streams
-from understudy.core.files.databases.addresses import DatabaseAddress
+from understudy.core.files.databases.addresses import DatabaseAddress, database_address
 from understudy.core.files.databases.streams import open_database_stream
+from understudy.core.files.source import open_source
 from understudy.errors import DataError, MissingError, UnderstudyError, UsageError
 from understudy.logs.reading import read_log
 
@@ -259,3 +262,44 @@ def test_a_server_that_is_not_there(tmp_path):
         read_log("postgresql://ana:geheim@127.0.0.1:9/school?table=events")
     assert caught.value.exit_code == 5
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ana:ge/heim@127.0.0.1:9/school?table=events",
+        "postgresql://ana:\tge/heim@127.0.0.1:9/school?table=events",
+        "postgresql://ana:ge#heim@127.0.0.1:9/school?table=events",
+        "postgresql://ana:ge?heim@127.0.0.1:9/school&table=events",
+        "postgresql://ana:ge@heim/x@127.0.0.1:9/school?table=events",
+        "Postgresql://ana:geheim@127.0.0.1:9/school?table=events",
+        " postgres://ana:geheim@127.0.0.1:9/school?table=events",
+        "postgresql:/ana:geheim@127.0.0.1:9/school?table=events",
+        "postgresql+psycopg://ana:geheim@127.0.0.1:9/school?table=events",
+        "jdbc:postgresql://ana:geheim@127.0.0.1:9/school?table=events",
+        "mysql://ana:geheim@127.0.0.1:9/school?table=events",
+        "\nMySQL://ana:geheim@127.0.0.1:9/school",
+        "postgresql://ana:geheim@127.0.0.1:9/school",
+    ],
+)
+def test_no_message_shows_a_part_of_an_address(address, tmp_path, monkeypatch):
+    pytest.importorskip("psycopg")
+    monkeypatch.chdir(tmp_path)
+    for given in (address, Path(address)):
+        with pytest.raises((UsageError, MissingError)) as caught:
+            read_log(given)
+        shown = f"{caught.value} {caught.value.hint} {caught.value.fields}"
+        assert not [part for part in ("ana", "ge", "heim") if re.search(rf"\b{part}", shown)]
+    with pytest.raises(UsageError) as refused:
+        open_source(Path(address))
+    assert refused.value.code == "not-a-file"
+
+
+def test_a_database_is_called_by_its_name_and_host():
+    for begin in ("postgresql://", "Postgres://ana:ge%2Fheim@", " postgresql://ana@"):
+        address = DatabaseAddress.parse(f"{begin}db.example/school?table=events")
+        assert address.name == "events (school on db.example)"
+    assert DatabaseAddress.parse("postgresql:///school?table=events").name == "events (school)"
+    assert DatabaseAddress.parse("DuckDB:a/school.db?table=events").name == "events (school.db)"
+    assert database_address("C:/logs/log.csv") is None
+    assert database_address("logs: 7b/log.csv") is None

@@ -6,7 +6,7 @@ import io
 import re
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
@@ -53,6 +53,9 @@ class Database(Protocol):
 
     def run(self, statement: str) -> None:
         """Run a statement that has no result."""
+
+    def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Write rows into a temporary table, as values and never as a part of a statement."""
 
     def blocks(self, query: str, n_rows: int) -> Iterator[pl.DataFrame]:
         """The rows of a query in its order, about so many at a time; no more of them are in memory."""
@@ -142,6 +145,14 @@ class _DuckDB:
         with self._our_errors():
             self._connection.execute(statement)
 
+    def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        if not rows:
+            return
+        with self._our_errors():
+            self._connection.register("understudy_rows", pl.DataFrame(rows, orient="row").to_arrow())
+            self._connection.execute(f"INSERT INTO {table} SELECT * FROM understudy_rows")
+            self._connection.unregister("understudy_rows")
+
     def blocks(self, query: str, n_rows: int) -> Iterator[pl.DataFrame]:
         with self._our_errors():
             for batch in self._connection.sql(query).to_arrow_reader(n_rows):
@@ -191,7 +202,13 @@ class _PostgreSQL:
         weakref.finalize(self, self._connection.close)
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         self._connection.read_only = read_only
-        for setting in ("TimeZone = 'UTC'", "DateStyle = 'ISO'", "client_encoding = 'UTF8'"):
+        for setting in (
+            "TimeZone = 'UTC'",
+            "DateStyle = 'ISO'",
+            "client_encoding = 'UTF8'",
+            # Off, a backslash in our texts would be more than a character.
+            "standard_conforming_strings = on",
+        ):
             self.run(f"SET {setting}")
 
     def tables(self) -> list[tuple[str, str]]:
@@ -223,6 +240,15 @@ class _PostgreSQL:
     def run(self, statement: str) -> None:
         with self._our_errors(), self._connection.cursor() as cursor:
             cursor.execute(statement)
+
+    def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        with (
+            self._our_errors(),
+            self._connection.cursor() as cursor,
+            cursor.copy(f"COPY {table} FROM STDIN") as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
 
     def blocks(self, query: str, n_rows: int) -> Iterator[pl.DataFrame]:
         """See `Database.blocks`: texts as PostgreSQL writes them, which sends them row by row."""

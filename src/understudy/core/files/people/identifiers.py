@@ -141,6 +141,8 @@ class NamedPeople:
     kind: str
     values: pl.Series
     by_position: bool = False
+    position: int | None = None
+    """Where the column is in a table, if it is one of a table."""
     n_pairs: int = 0
     """Where the column may hold titles of tasks: how many pairs of a learner and a value there are,"""
     n_learners: int = 0
@@ -186,7 +188,7 @@ def identifiers_in(table: Table, columns: Mapping[str, str]) -> tuple[list[Ident
             named = table.read({"learner": learner, "person": position}).cast(pl.String)
             pairs = named.drop_nulls().select("learner", "person").unique()
             counts = (pairs.height, pairs["learner"].n_unique()) if plain(name) in _PERHAPS_TITLES else (0, 0)
-            people.append(NamedPeople(shown, verdict[0], named["person"], shown != name, *counts))
+            people.append(NamedPeople(shown, verdict[0], named["person"], shown != name, position, *counts))
     return found, people
 
 
