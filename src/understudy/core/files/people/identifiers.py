@@ -186,8 +186,7 @@ def identifiers_in(table: Table, columns: Mapping[str, str]) -> tuple[list[Ident
         if readable and role not in ("learner", "action"):
             learner = table.names.index(columns["learner"])
             named = table.read({"learner": learner, "person": position}).cast(pl.String)
-            pairs = named.drop_nulls().select("learner", "person").unique()
-            counts = (pairs.height, pairs["learner"].n_unique()) if plain(name) in _PERHAPS_TITLES else (0, 0)
+            counts = _count_pairs(named) if plain(name) in _PERHAPS_TITLES else (0, 0)
             people.append(NamedPeople(shown, verdict[0], named["person"], shown != name, position, *counts))
     return found, people
 
@@ -210,6 +209,12 @@ def without_nobody(values: pl.Series) -> pl.Series:
 def _known(name: str) -> bool:
     name = name.removeprefix("value.")
     return plain(name) in _KIND_OF_NAME or plain(name) in _PERHAPS_PEOPLE or count_known([name]) > 0
+
+
+def _count_pairs(named: pl.DataFrame) -> tuple[int, int]:
+    """How many pairs of a learner and a person there are, and of how many learners."""
+    pairs = named.drop_nulls().select("learner", "person").unique()
+    return pairs.height, pairs["learner"].n_unique()
 
 
 def _by_name(name: str, values: pl.Series) -> tuple[str, str] | None:
