@@ -46,23 +46,8 @@ _FOLLOWED = (
     *("public_actions", "actions_file", "single_rows", "plan"),
 )
 # Unicode's White_Space, which is what is stripped from the cells of a file.
-_BLANKS = "".join(
-    map(
-        chr,
-        (
-            *range(0x9, 0xE),
-            0x20,
-            0x85,
-            0xA0,
-            0x1680,
-            *range(0x2000, 0x200B),
-            0x2028,
-            0x2029,
-            0x202F,
-            0x205F,
-            0x3000,
-        ),
-    )
+_BLANKS = (
+    "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 )
 
 
