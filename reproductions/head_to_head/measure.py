@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from reproductions.head_to_head.environments import ENVIRONMENTS
 from reproductions.head_to_head.figures import draw_figures
 from reproductions.head_to_head.flat_table import flatten, walk
 from reproductions.head_to_head.methods import PEERS, Method
-from reproductions.head_to_head.trials import FAST_SECONDS, LONGEST, N_HALVES, try_method
+from reproductions.head_to_head.trials import FAST_SECONDS, LONGEST, N_HALVES, try_method, written
 from reproductions.pages import DATA, rows_of, tables_of, write_rows
 from understudy.errors import MissingError, UnderstudyError
 from understudy.logs.interactions import Interactions
@@ -69,7 +69,8 @@ def measure_logs() -> None:
 def measure_methods(part: str) -> None:
     """The methods of a part on every log that is there: one half, and two more where a fit is fast.
 
-    What was measured by the same program before stays as it is, so a run that was stopped goes on where it ended.
+    What was measured by the same program before stays as it is, so a run that was stopped goes on where it ended; of
+    a program that changed and makes the same log, only the cost is measured again.
     """
     os.nice(max(0, NICENESS - os.nice(0)))
     for name, log in _logs():
@@ -91,36 +92,42 @@ def _cell(name: str, log: Interactions, method: Method, seed: int) -> dict[str, 
             typer.echo(f"{words}: measured before")
             return before
         typer.echo(words)
-        row = try_method(log, method, seed)
+        row = try_method(log, method, seed, before)
     except UnderstudyError as error:
         typer.echo(f"  skipped: {error.message}")
         if isinstance(error, MissingError) and before:
             return before
         made_by = "" if isinstance(error, MissingError) else made_by
         row = {"method": method.label, "seed": seed, "problem": error.message}
+    # A row that stays since its log came out the same has the mark of the program before.
+    same_logs = {made_by, row.get("made_by", made_by)}
     row = {"log": name, "problem": "", **row, "made_by": made_by}
-    keep(row)
+    keep(row, same_logs)
     return row
 
 
-def keep(row: dict[str, Any]) -> None:
-    """Write a row in the place of the one that was measured before, and of other halves by another program."""
-    rows: list[dict[str, Any]] = [old for old in _measured() if not _is_replaced(old, row)]
-    rows.append({name: f"{value:.4f}" if isinstance(value, float) else value for name, value in row.items()})
+def keep(row: dict[str, Any], same_logs: Set[str] = frozenset()) -> None:
+    """Write a row in the place of the one that was measured before, and of other halves by another program.
+
+    Halves by programs that make the same logs stay until they are looked at.
+    """
+    current = {row.get("made_by"), *same_logs}
+    rows: list[dict[str, Any]] = [old for old in _measured() if not _is_replaced(old, row, current)]
+    rows.append({name: written(value) for name, value in row.items()})
     place = {method.label: number for number, method in enumerate(sum(PEERS.values(), ()))}
     rows.sort(key=lambda r: (list(LOGS).index(r["log"]), place.get(r["method"], len(place)), int(r["seed"])))
-    header = list(dict.fromkeys(name for written in rows for name in written))
-    write_rows(RESULTS, header, [[written.get(name, "") for name in header] for written in rows])
+    header = list(dict.fromkeys(name for each in rows for name in each))
+    write_rows(RESULTS, header, [[each.get(name, "") for name in header] for each in rows])
 
 
 def _measured() -> list[dict[str, str]]:
     return rows_of(RESULTS) if RESULTS.exists() else []
 
 
-def _is_replaced(old: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+def _is_replaced(old: Mapping[str, Any], row: Mapping[str, Any], current: Set[str | None]) -> bool:
     *method, half = _key(old)
     *same, this = _key(row)
-    return method == same and (half == this or old.get("made_by") != row.get("made_by"))
+    return method == same and (half == this or old.get("made_by") not in current)
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:

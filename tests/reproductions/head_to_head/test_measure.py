@@ -132,6 +132,22 @@ def test_a_changed_method_is_measured_again_and_a_slow_one_once(results, monkeyp
     assert copied["made_by"] == changed.fingerprint() != absent["made_by"]
 
 
+def test_a_changed_program_that_makes_the_same_log_is_not_attacked_again(results, monkeypatch):
+    measure.measure_methods("both")
+    before = [row for row in rows_of(results) if row["method"] == "copy"]
+    same = Method("copy", NOTHING, (COPY[0], COPY[1] + "  # again", *COPY[2:]))
+    monkeypatch.setattr(measure, "PEERS", {"both": (same,)})
+    monkeypatch.setattr(trials, "_attacked", None)
+    measure.measure_methods("both")
+    after = [row for row in rows_of(results) if row["method"] == "copy"]
+    assert len(after) == len(before) == measure.N_HALVES
+    assert {row["made_by"] for row in after} == {same.fingerprint()} != {before[0]["made_by"]}
+    cost = {"seconds", "megabytes", "made_by"}
+    assert [{k: v for k, v in row.items() if k not in cost} for row in after] == [
+        {k: v for k, v in row.items() if k not in cost} for row in before
+    ]
+
+
 def test_the_page_shows_what_was_measured_and_what_was_not(monkeypatch, tmp_path):
     header = ("log", "problem", "method", "seed", "wrmse_centred", "action_tv", "sdv_quality")
     ours, peer, absent = "runs-dp:epsilon=8", "opendp MST, per row", "SDV PAR"

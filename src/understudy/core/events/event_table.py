@@ -491,13 +491,12 @@ class EventTable:
         """Take in what is known about other learners of the same file, but for their rows."""
         self.notes = add_up([*self.notes, *other.notes])
         self.learners = pl.concat([self.learners, other.learners]).unique()
-        named = {(people.column, people.kind): people for people in other.people}
-        self.people = [
-            replace(
-                people, values=pl.concat([people.values, named[people.column, people.kind].values]).unique()
-            )
-            for people in self.people
-        ]
+        named: dict[tuple[str, str], NamedPeople] = {}
+        for people in (*self.people, *other.people):
+            column = people.column, people.kind
+            named[column] = named[column] + people if column in named else people
+        self.people = list(named.values())
+        self.identifiers += [found for found in other.identifiers if found not in self.identifiers]
         self._everyone = pl.concat([self._everyone, other._everyone])
         self.guesses += tuple(guess for guess in other.guesses if guess not in self.guesses)
         self.n_withdrawn += other.n_withdrawn

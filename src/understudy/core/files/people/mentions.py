@@ -70,7 +70,7 @@ def identifiers_in_actions(
         ("phone number", "a phone number", is_any(undated, _PHONES_WITHIN) | is_any(actions, PHONES)),
         ("learner id", "a learner's id", texts.mention(_of_learners(learners))),
     ]
-    for named in people:
+    for named in filter(lambda named: named.are_people, people):
         shown = named.column if named.by_position else f"column '{named.column}'"
         checks.append((named.kind, f"what {shown} says of a person", texts.mention(_of_people(named))))
     return [
