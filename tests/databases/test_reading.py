@@ -13,6 +13,7 @@ from tests.databases.conftest import rows_of, simulated
 from tests.support.command import run
 from understudy.core.files.databases import streams as database_streams
 from understudy.core.files.databases.addresses import DatabaseAddress, database_address
+from understudy.core.files.databases.connections import open_database
 from understudy.core.files.databases.streams import open_database_stream
 from understudy.core.files.source import open_source
 from understudy.errors import DataError, MissingError, UnderstudyError, UsageError
@@ -236,6 +237,25 @@ def test_a_file_that_is_not_there_or_not_duckdb(store, tmp_path):
     (tmp_path / "school.db").write_text("learner,action\n1,2\n")
     with pytest.raises(DataError, match="not a DuckDB"):
         read_log(store.address("table=events"))
+
+
+@pytest.mark.parametrize("store", ["duckdb"], indirect=True)
+def test_a_file_that_is_open_for_writing_is_said(store):
+    import duckdb
+
+    store.fill(rows_of(simulated(10, 3)))
+    with duckdb.connect(store.place.removeprefix("duckdb:")), pytest.raises(MissingError) as caught:
+        read_log(store.address("table=events"))
+    assert caught.value.code == "database-locked"
+
+
+@pytest.mark.parametrize("store", ["duckdb"], indirect=True)
+def test_every_type_of_numbers_is_known(store):
+    types = [f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")]
+    types += ["INTEGER", "UINTEGER", "FLOAT", "DOUBLE", "DECIMAL(9, 2)"]
+    store.run(f"CREATE TABLE events ({', '.join(f'c{at} {name}' for at, name in enumerate(types))})")
+    database = open_database(DatabaseAddress.parse(store.address("table=events")))
+    assert set(database.kinds("SELECT * FROM events")) == {"number"}
 
 
 @pytest.mark.parametrize("store", ["postgresql"], indirect=True)

@@ -1,10 +1,12 @@
 """The sums of `markov-dp` as SQL: equal to the kernels', and bounded for each learner by themselves."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
 
-from tests.databases.conftest import rows_of, simulated
+from tests.databases.conftest import Store, rows_of, simulated
 from tests.support.command import run
 from understudy.core.files.databases.addresses import DatabaseAddress
 from understudy.core.files.databases.connections import open_database
@@ -189,6 +191,44 @@ def test_learners_without_rows_and_rows_without_cells(store):
     assert (there.n_learners, there.lengths.tolist(), there.actions) == (3, [0, 1, 2], ("x", "y"))
     assert DatabaseStatistics(there).starts().values.tolist() == [2 * 2**18, 0]
     assert len(there.origin.notes) == 4
+
+
+def test_learners_are_told_apart_as_in_a_file(store):
+    """By their characters, without Unicode's blanks around them; a collation that ignores capitals changes nothing."""
+    collation = "NOCASE"
+    if store.kind == "postgresql":
+        collation = "plain"
+        store.run(
+            "CREATE COLLATION plain (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+        )
+    store.run(
+        f"CREATE TABLE events (learner text COLLATE {collation}, action text COLLATE {collation}, "
+        "outcome int, time int)"
+    )
+    around = [chr(code) for code in range(0x3001) if not chr(code).strip() or code == 0x200B]
+    names = ["anna", "Anna", "ANNA", "bob", *(f"{blank}carl{blank}" for blank in around)]
+    for at, name in enumerate(names):
+        store.run("INSERT INTO events VALUES ({}, {}, 1, {})", values=(name, f"{name} x", at))
+    options = {"public_actions": True, "time": "time", "time_for_order": True, "single_rows": True}
+    here = read_log(store.address("table=events"), **options)
+    there = open_log_in_database(store.address("table=events"), **options)
+    assert there.actions == here.actions
+    assert there.lengths.tolist() == sorted(here.lengths.tolist())
+    np.testing.assert_array_equal(
+        DatabaseStatistics(there).starts().values, WalkStatistics(here).starts().values
+    )
+
+
+@pytest.mark.parametrize("store", ["postgresql"], indirect=True)
+def test_a_database_of_another_encoding_is_refused(store):
+    """There some of Unicode's blanks are not characters, or bytes that other characters have, too."""
+    store.run("CREATE DATABASE bytes ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    elsewhere = Store(store.kind, re.sub(r"/\w+(?=\?|$)", "/bytes", store.place))
+    elsewhere.fill(rows_of(simulated(10, 3)))
+    assert read_log(elsewhere.address("table=events")).n_learners == 10
+    with pytest.raises(UsageError) as caught:
+        open_log_in_database(elsewhere.address("table=events"), public_actions=True)
+    assert caught.value.code == "not-in-database"
 
 
 def test_the_name_of_an_action_is_never_a_part_of_a_statement(store):

@@ -45,7 +45,10 @@ _FOLLOWED = (
     *("learner", "action", "outcome", "time", "time_for_order", "no_outcomes", "skip_incomplete"),
     *("public_actions", "actions_file", "single_rows", "plan"),
 )
-_BLANKS = " \t\n\r\f\v"
+# Unicode's White_Space, which is what is stripped from the cells of a file.
+_BLANKS = (
+    "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+)
 
 
 class DatabaseWalks:
@@ -248,11 +251,7 @@ def _refuse_unfollowed(options: LogOptions, declares_columns: bool) -> None:
 
 def _cells(file: str, columns: dict[str, str], kinds: dict[str, ColumnKind]) -> dict[str, str]:
     """Each role's cell as an expression: null where it is empty, or cannot be read."""
-    text = {
-        role: f"nullif(trim(CAST({quoted(name)} AS text), {literal(_BLANKS)}), '')"
-        for role, name in columns.items()
-    }
-    cells = {role: text[role] for role in ("learner", "action")}
+    cells = {role: _stripped(_characters(columns[role])) for role in ("learner", "action")}
     if "outcome" in columns:
         name = quoted(columns["outcome"])
         if kinds["outcome"] == "boolean":
@@ -261,7 +260,7 @@ def _cells(file: str, columns: dict[str, str], kinds: dict[str, ColumnKind]) -> 
             true, false = f"{name} = 1", f"{name} = 0"
         else:
             true, false = (
-                f"lower({text['outcome']}) IN ({', '.join(map(literal, words))})"
+                f"lower({_stripped(f'CAST({name} AS text)')}) IN ({', '.join(map(literal, words))})"
                 for words in (TRUE_WORDS, FALSE_WORDS)
             )
         cells["outcome"] = f"CASE WHEN {true} THEN 1 WHEN {false} THEN 0 END"
@@ -273,6 +272,15 @@ def _cells(file: str, columns: dict[str, str], kinds: dict[str, ColumnKind]) -> 
             settings=("time", "in_database"),
         )
     return {**cells, "time": quoted(columns["time"])}
+
+
+def _characters(name: str) -> str:
+    """A column's text, equal where its characters are, whatever its collation says of capitals and accents."""
+    return f'CAST({quoted(name)} AS text) COLLATE "C"'
+
+
+def _stripped(text: str) -> str:
+    return f"nullif(trim({text}, {literal(_BLANKS)}), '')"
 
 
 def _check_cells(database: Database, read: str, columns: dict[str, str], options: LogOptions) -> list[str]:
@@ -307,7 +315,7 @@ def _names(database: Database, read: str) -> tuple[pl.Series, list[str]]:
 def _everyone(database: Database, query: str, names: Sequence[str], named: NamedPeople) -> NamedPeople:
     """The people of a column that identifies people, of all rows: an action may name one who is not among the first."""
     assert named.position is not None
-    cell = f"CAST({quoted(names[named.position])} AS text)"
+    cell = _characters(names[named.position])
     return replace(
         named, values=_distinct(database, "person", f"SELECT {cell} AS person FROM ({query}) AS log")
     )
@@ -335,7 +343,7 @@ def _vocabulary(
 
 
 def _make_tables(walks: DatabaseWalks, read: str, codes: dict[str, int]) -> None:
-    walks.numbers("understudy_actions", "name text, code bigint", list(codes.items()))
+    walks.numbers("understudy_actions", 'name text COLLATE "C", code bigint', list(codes.items()))
     walks.make(
         "understudy_learners",
         "SELECT learner AS name, row_number() OVER (ORDER BY learner) - 1 AS code "

@@ -27,7 +27,10 @@ _MOST_LISTED = 20
 ColumnKind = Literal["time", "number", "text", "boolean", "other"]
 _KINDS: dict[str, ColumnKind] = {
     **dict.fromkeys(("timestamp", "timestamptz", "date"), "time"),
-    **dict.fromkeys(("int", "bigint", "hugeint", "smallint", "tinyint", "float", "double", "real"), "number"),
+    **dict.fromkeys(
+        ("int", "integer", "uinteger", "bigint", "hugeint", "smallint", "tinyint", "float", "double", "real"),
+        "number",
+    ),
     **dict.fromkeys(("numeric", "decimal", "uint", "ubigint", "uhugeint", "usmallint", "utinyint"), "number"),
     **dict.fromkeys(("text", "varchar", "bpchar", "char", "name", "uuid", "enum"), "text"),
     **dict.fromkeys(("bool", "boolean"), "boolean"),
@@ -167,10 +170,11 @@ class _DuckDB:
         except (library.ParserException, library.CatalogException, library.BinderException) as error:
             # These are about the statement; others may quote what is in a cell.
             raise _bad_query(self.name, str(error).split("\n")[0].partition(": ")[2]) from None
-        except library.IOException as error:
-            if opening and "lock" in str(error):
+        except (library.IOException, library.ConnectionException) as error:
+            # The second: it is open in this program, in another way.
+            if opening and ("lock" in str(error) or isinstance(error, library.ConnectionException)):
                 raise MissingError(
-                    f"{self.name} is open in another program, which may write to it.",
+                    f"{self.name} is open elsewhere, where it may be written to.",
                     hint="close it there, or give a copy of the file.",
                     code="database-locked",
                 ) from None
@@ -210,6 +214,13 @@ class _PostgreSQL:
             "standard_conforming_strings = on",
         ):
             self.run(f"SET {setting}")
+        if not read_only and self.rows("SHOW server_encoding") != [("UTF8",)]:
+            raise UsageError(
+                f"{self.name}: asked to compute inside a database, and its encoding is not UTF8.",
+                hint="leave `in_database` out: then the rows are read.",
+                code="not-in-database",
+                settings=("in_database",),
+            )
 
     def tables(self) -> list[tuple[str, str]]:
         found = self.rows(
