@@ -21,7 +21,7 @@ COVERED = {LEARNER: (ACCENT, "circle"), ROW: (WARNING, "diamond"), NOTHING: (MUT
 # Large letters: the page shows the same picture on a telephone, at half the size.
 HEIGHT, FONT = 380, 18
 # Room for a name, in pixels, and where the names of the many points on the left stand.
-LINE, NAMES_AT = 21, 0.58
+LINE, NAMES_AT = 21, 0.6
 # Across: from a little below guessing to where the names of the points on the right end.
 ACROSS = (0.49, 0.82)
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)

@@ -15,7 +15,7 @@ from reproductions.head_to_head.environments import ENVIRONMENTS
 from reproductions.head_to_head.figures import draw_figures
 from reproductions.head_to_head.flat_table import flatten, walk
 from reproductions.head_to_head.methods import PEERS, Method
-from reproductions.head_to_head.trials import FAST_SECONDS, LONGEST, N_HALVES, try_method, written
+from reproductions.head_to_head.trials import FAST_SECONDS, LONGEST, N_HALVES, as_written, try_method
 from reproductions.pages import DATA, rows_of, tables_of, write_rows
 from understudy.errors import MissingError, UnderstudyError
 from understudy.logs.interactions import Interactions
@@ -113,7 +113,7 @@ def keep(row: dict[str, Any], same_logs: Set[str] = frozenset()) -> None:
     """
     current = {row.get("made_by"), *same_logs}
     rows: list[dict[str, Any]] = [old for old in _measured() if not _is_replaced(old, row, current)]
-    rows.append({name: written(value) for name, value in row.items()})
+    rows.append({name: as_written(value) for name, value in row.items()})
     place = {method.label: number for number, method in enumerate(sum(PEERS.values(), ()))}
     rows.sort(key=lambda r: (list(LOGS).index(r["log"]), place.get(r["method"], len(place)), int(r["seed"])))
     header = list(dict.fromkeys(name for each in rows for name in each))

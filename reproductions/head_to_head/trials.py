@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
@@ -39,11 +38,21 @@ N_HALVES, FAST_SECONDS = 3, 120.0
 MOST_SECONDS = 12 * 60
 # Attacks that refit a method do so this often, with methods that run here and are fitted in at most so many seconds.
 N_REFITS, REFITTED_SECONDS = 8, 20.0
-# Limits its own processor time and becomes the program: a limit that the parent sets would be the parent's.
-LIMITED = (
-    "import os, resource, sys; n = int(sys.argv[1]); "
-    "resource.setrlimit(resource.RLIMIT_CPU, (n, n + 5)); os.execv(sys.argv[2], sys.argv[2:])"
-)
+# Runs a program in a child with limited processor time, and writes what it took: the largest memory of a process counts
+# that of the process which started it, so a small one has to start it.
+LIMITED = """
+import os, resource, signal, sys
+n = int(sys.argv[1])
+child = os.fork()
+if not child:
+    resource.setrlimit(resource.RLIMIT_CPU, (n, n + 5))
+    os.execv(sys.argv[3], sys.argv[3:])
+_, status, used = os.wait4(child, 0)
+with open(sys.argv[2], "w") as file:
+    print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, file=file)
+code = os.waitstatus_to_exitcode(status)
+sys.exit(code if code >= 0 else 128 - code)
+"""
 # Seconds of the clock per second of processor time after which a process is taken to wait for something. On a busy
 # machine a process that computes may have a tenth of a processor.
 MOST_WAITING = 30
@@ -78,7 +87,7 @@ def try_method(
         "n_rows": synthetic.n_rows,
         **measure(split.real, synthetic),
     }
-    if before and all(before.get(name) == written(value) for name, value in of_log.items()):
+    if before and all(before.get(name) == as_written(value) for name, value in of_log.items()):
         return {**before, **vars(cost)}
     refitted = method.label if method.refitted and cost.seconds <= REFITTED_SECONDS else None
     row: dict[str, Any] = {
@@ -92,7 +101,7 @@ def try_method(
     return row if seed else row | own_scores(split.real.training, synthetic)
 
 
-def written(value: Any) -> str:
+def as_written(value: Any) -> str:
     """A value as the table of results has it."""
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
@@ -102,20 +111,28 @@ def run(words: list[str], most_seconds: float = MOST_SECONDS) -> tuple[str, Cost
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     # The clone that asks is the one that is measured, also where another one is installed.
     environment = os.environ | one_thread | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    limited = [sys.executable, "-c", LIMITED, str(ceil(most_seconds)), *words]
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as printed, open(os.devnull, "w") as nowhere:
-        process = subprocess.Popen(limited, stdout=printed, stderr=nowhere, env=environment, cwd=ROOT)
-        # One that waits for something uses no processor.
-        timer = threading.Timer(MOST_WAITING * most_seconds, process.kill)
-        timer.start()
-        # Not `wait`: the memory of this child alone is asked for.
-        _, status, usage = os.wait4(process.pid, 0)
-        was_killed = not timer.is_alive()
-        timer.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
+    with (
+        tempfile.NamedTemporaryFile("r", encoding="utf-8") as used,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as printed,
+        open(os.devnull, "w") as nowhere,
+    ):
+        limited = [sys.executable, "-c", LIMITED, str(ceil(most_seconds)), used.name, *words]
+        process = subprocess.Popen(
+            limited, stdout=printed, stderr=nowhere, env=environment, cwd=ROOT, start_new_session=True
+        )
+        try:
+            # One that waits for something uses no processor.
+            process.wait(MOST_WAITING * most_seconds)
+            was_killed = False
+        except subprocess.TimeoutExpired:
+            was_killed = True
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         printed.seek(0)
-        text = printed.read()
-    if was_killed or process.returncode == -signal.SIGXCPU:
+        text, taken = printed.read(), used.read()
+    if was_killed or process.returncode == 128 + signal.SIGXCPU:
         limit, of = (
             (MOST_WAITING * most_seconds, "by the clock")
             if was_killed
@@ -131,7 +148,7 @@ def run(words: list[str], most_seconds: float = MOST_SECONDS) -> tuple[str, Cost
         raise DataError(
             f"the program ended with {process.returncode}.", hint="try it by hand.", code="program-failed"
         )
-    return text, Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return text, Cost(*map(float, taken.split()))
 
 
 def run_method(

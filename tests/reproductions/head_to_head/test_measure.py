@@ -8,7 +8,7 @@ import pytest
 
 from reproductions.head_to_head import environments, measure, page, trials
 from reproductions.head_to_head.environments import Environment
-from reproductions.head_to_head.figures import HEIGHT, LINE, apart, measured, places
+from reproductions.head_to_head.figures import HEIGHT, LINE, NAMES_AT, apart, measured, places
 from reproductions.head_to_head.methods import NOTHING, PEERS, Method, sources_of
 from reproductions.head_to_head.trials import run, try_method
 from reproductions.pages import rows_of, write_rows
@@ -74,6 +74,14 @@ def test_a_program_that_fails_or_takes_too_long_says_nothing_of_its_input():
         with pytest.raises(DataError, match=words) as raised:
             run([sys.executable, "-c", code], seconds)
         assert "Ada" not in str(raised.value)
+
+
+def test_the_memory_of_a_program_is_its_own():
+    held = np.ones(2**26)  # 512 MB
+    printed, cost = run([sys.executable, "-c", "print(1)"])
+    assert printed == "1\n"
+    assert cost.seconds > 0
+    assert 1 < cost.megabytes < 0.25 * held.nbytes / 2**20
 
 
 def test_a_program_that_waits_is_ended_by_the_clock(monkeypatch):
@@ -204,7 +212,7 @@ def test_the_page_says_what_is_missing(monkeypatch, tmp_path):
 def test_points_on_both_sides_have_their_names_in_a_column_apart():
     points = [{"name": str(auc), "auc": auc, "error": 0.1} for auc in (0.51, 0.52, 0.7, 0.71)]
     named = places(points, [0.05, 1.0])
-    assert [name["at"] for name in named] == [0.58, 0.58, 0.72, 0.72]
+    assert [name["at"] for name in named] == pytest.approx([NAMES_AT, NAMES_AT, 0.72, 0.72])
     pixels = [HEIGHT * np.log(name["level"] / 0.05) / np.log(20) for name in named]
     assert np.diff(pixels)[::2] == pytest.approx(LINE)
 
