@@ -139,14 +139,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
-def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Call it, and from then on files are read in blocks of a few rows, and in several partitions."""
 
-    def large() -> None:
+    def large(partition_rows: int = 60) -> None:
         for name, value in (("LARGE_ROWS", 0), ("LARGE_TEXT", 0), ("LARGE_PACKED", 0)):
             monkeypatch.setattr(streams, name, value)
         monkeypatch.setattr(streams, "BLOCK_ROWS", 50)
         monkeypatch.setattr(streams, "BLOCK_BYTES", 700)
-        monkeypatch.setattr(partitions, "PARTITION_ROWS", 60)
+        monkeypatch.setattr(partitions, "PARTITION_ROWS", partition_rows)
 
     return large

@@ -377,9 +377,9 @@ def test_a_full_disk_is_not_charged(call, verb, data, ledger, monkeypatch):
     _break(monkeypatch, "tempfile.mkstemp", OSError(28, "No space left on device"))
     _break(monkeypatch, "tempfile.mkdtemp", OSError(28, "No space left on device"))
     if isinstance(call, ByCommand):
-        assert call(data, data.parent / verb.out).returncode == 1
+        assert call(data, data.parent / verb.out).returncode == 5
     else:
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(OSError, match=r"no room|No space"):
             call(data, data.parent / verb.out)
     assert ledger.balance(normalised(file_population(data))).epsilon == 0
     assert not (data.parent / verb.out).exists()

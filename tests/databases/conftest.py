@@ -25,20 +25,23 @@ class Store:
         """`table=...` or `query=...` of it."""
         return f"{self.place}{'&' if '?' in self.place else '?'}{wanted}"
 
-    def run(self, *statements):
-        """Run statements as the owner."""
+    def run(self, *statements, values=None):
+        """Run statements as the owner; `values` are in the place of each {}."""
+        if values is not None:
+            mark = "?" if self.kind == "duckdb" else "%s"
+            statements = [statement.replace("{}", mark) for statement in statements]
         if self.kind == "duckdb":
             import duckdb
 
             with duckdb.connect(self.place.removeprefix("duckdb:")) as connection:
                 for statement in statements:
-                    connection.execute(statement)
+                    connection.execute(statement, values)
             return
         import psycopg
 
         with psycopg.connect(self.place, autocommit=True) as connection:
             for statement in statements:
-                connection.execute(statement)
+                connection.execute(statement, values)
 
     def fill(self, frame: pl.DataFrame, table="events"):
         """A table with these rows; times are timestamps."""

@@ -1,7 +1,9 @@
 """Logs read from real databases."""
 
+import re
 import stat
 import traceback
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -9,9 +11,11 @@ import pytest
 
 from tests.databases.conftest import rows_of, simulated
 from tests.support.command import run
-from understudy.core.files import database_streams
-from understudy.core.files.addresses import DatabaseAddress
-from understudy.core.files.database_streams import open_database_stream
+from understudy.core.files.databases import streams as database_streams
+from understudy.core.files.databases.addresses import DatabaseAddress, database_address
+from understudy.core.files.databases.connections import open_database
+from understudy.core.files.databases.streams import open_database_stream
+from understudy.core.files.source import open_source
 from understudy.errors import DataError, MissingError, UnderstudyError, UsageError
 from understudy.logs.reading import read_log
 
@@ -235,6 +239,25 @@ def test_a_file_that_is_not_there_or_not_duckdb(store, tmp_path):
         read_log(store.address("table=events"))
 
 
+@pytest.mark.parametrize("store", ["duckdb"], indirect=True)
+def test_a_file_that_is_open_for_writing_is_said(store):
+    import duckdb
+
+    store.fill(rows_of(simulated(10, 3)))
+    with duckdb.connect(store.place.removeprefix("duckdb:")), pytest.raises(MissingError) as caught:
+        read_log(store.address("table=events"))
+    assert caught.value.code == "database-locked"
+
+
+@pytest.mark.parametrize("store", ["duckdb"], indirect=True)
+def test_every_type_of_numbers_is_known(store):
+    types = [f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")]
+    types += ["INTEGER", "UINTEGER", "FLOAT", "DOUBLE", "DECIMAL(9, 2)"]
+    store.run(f"CREATE TABLE events ({', '.join(f'c{at} {name}' for at, name in enumerate(types))})")
+    database = open_database(DatabaseAddress.parse(store.address("table=events")))
+    assert set(database.kinds("SELECT * FROM events")) == {"number"}
+
+
 @pytest.mark.parametrize("store", ["postgresql"], indirect=True)
 def test_a_wrong_password_is_said_and_not_shown(store, postgresql, tmp_path):
     store.run("CREATE ROLE ana LOGIN PASSWORD 'richtig'")
@@ -259,3 +282,44 @@ def test_a_server_that_is_not_there(tmp_path):
         read_log("postgresql://ana:geheim@127.0.0.1:9/school?table=events")
     assert caught.value.exit_code == 5
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ana:ge/heim@127.0.0.1:9/school?table=events",
+        "postgresql://ana:\tge/heim@127.0.0.1:9/school?table=events",
+        "postgresql://ana:ge#heim@127.0.0.1:9/school?table=events",
+        "postgresql://ana:ge?heim@127.0.0.1:9/school&table=events",
+        "postgresql://ana:ge@heim/x@127.0.0.1:9/school?table=events",
+        "Postgresql://ana:geheim@127.0.0.1:9/school?table=events",
+        " postgres://ana:geheim@127.0.0.1:9/school?table=events",
+        "postgresql:/ana:geheim@127.0.0.1:9/school?table=events",
+        "postgresql+psycopg://ana:geheim@127.0.0.1:9/school?table=events",
+        "jdbc:postgresql://ana:geheim@127.0.0.1:9/school?table=events",
+        "mysql://ana:geheim@127.0.0.1:9/school?table=events",
+        "\nMySQL://ana:geheim@127.0.0.1:9/school",
+        "postgresql://ana:geheim@127.0.0.1:9/school",
+    ],
+)
+def test_no_message_shows_a_part_of_an_address(address, tmp_path, monkeypatch):
+    pytest.importorskip("psycopg")
+    monkeypatch.chdir(tmp_path)
+    for given in (address, Path(address)):
+        with pytest.raises((UsageError, MissingError)) as caught:
+            read_log(given)
+        shown = f"{caught.value} {caught.value.hint} {caught.value.fields}"
+        assert not [part for part in ("ana", "ge", "heim") if re.search(rf"\b{part}", shown)]
+    with pytest.raises(UsageError) as refused:
+        open_source(Path(address))
+    assert refused.value.code == "not-a-file"
+
+
+def test_a_database_is_called_by_its_name_and_host():
+    for begin in ("postgresql://", "Postgres://ana:ge%2Fheim@", " postgresql://ana@"):
+        address = DatabaseAddress.parse(f"{begin}db.example/school?table=events")
+        assert address.name == "events (school on db.example)"
+    assert DatabaseAddress.parse("postgresql:///school?table=events").name == "events (school)"
+    assert DatabaseAddress.parse("DuckDB:a/school.db?table=events").name == "events (school.db)"
+    assert database_address("C:/logs/log.csv") is None
+    assert database_address("logs: 7b/log.csv") is None

@@ -1,20 +1,23 @@
 """The sums of `markov-dp` as SQL: equal to the kernels', and bounded for each learner by themselves."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
 
-from tests.databases.conftest import rows_of, simulated
+from tests.databases.conftest import Store, rows_of, simulated
 from tests.support.command import run
-from understudy.core.files.addresses import DatabaseAddress
-from understudy.core.files.databases import open_database
+from understudy.core.files.databases.addresses import DatabaseAddress
+from understudy.core.files.databases.connections import open_database
 from understudy.core.files.simulated import mark_path, mark_simulated
+from understudy.core.files.tables import SAMPLE_ROWS
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, MissingError, UnderstudyError, UsageError
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import WalkStatistics, bin_edges, first_rows
 from understudy.logs.generators.runs_dp import RunsDP
-from understudy.logs.generators.sums_in_database import ChainStatistics, DatabaseStatistics
+from understudy.logs.generators.sums_in_database import ChainStatistics, DatabaseStatistics, _factor
 from understudy.logs.interactions import Interactions
 from understudy.logs.log_in_database import open_log_in_database
 from understudy.logs.reading import read_log
@@ -141,6 +144,33 @@ def test_no_learner_moves_a_sum_by_more_than_its_sensitivity(store):
     assert {name: share for name, share in reached.items() if share <= 0.5} == {}
 
 
+def test_what_a_learner_adds_follows_from_their_rows_alone(store):
+    """To the last bit: floats are added up in an order that no other learner's rows, and no thread, can change."""
+    m = 150
+    rows = (
+        "SELECT lpad(CAST(i AS text), 5, '0') AS learner, lpad(CAST(j AS text), 3, '0') AS action, "
+        "(i * 7 + j * 3 + i * j) % 13 % 2 AS outcome, j AS time "
+        f"FROM generate_series(0, 1499) AS learners(i), generate_series(0, {m - 1}) AS actions(j)"
+    )
+    store.run(f"CREATE TABLE events AS {rows}", f"CREATE TABLE neighbour AS {rows} WHERE i > 0 OR j < 3")
+    easiness, found = np.random.default_rng(1).normal(0, 1.0, m), []
+    for table in ("events", "neighbour"):
+        there = open_log_in_database(
+            store.address(f"table={table}"), public_actions=True, time="time", time_for_order=True
+        )
+        walks = DatabaseStatistics(there)
+        state = f"SELECT learner, ability, bend FROM {walks._unexplained(easiness).state}"
+        residuals = walks._residuals(easiness, np.ones(m))
+        factors = f"SELECT learner, {_factor(1.0)} AS factor FROM ({residuals}) AS r GROUP BY learner"
+        found.append(
+            [
+                there.walks.database.rows(f"SELECT * FROM ({asked}) AS q WHERE learner > 0 ORDER BY 1")
+                for asked in (state, factors)
+            ]
+        )
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("store", ["duckdb"], indirect=True)
 def test_learners_without_rows_and_rows_without_cells(store):
     frame = pl.DataFrame(
@@ -161,6 +191,66 @@ def test_learners_without_rows_and_rows_without_cells(store):
     assert (there.n_learners, there.lengths.tolist(), there.actions) == (3, [0, 1, 2], ("x", "y"))
     assert DatabaseStatistics(there).starts().values.tolist() == [2 * 2**18, 0]
     assert len(there.origin.notes) == 4
+
+
+def test_learners_are_told_apart_as_in_a_file(store):
+    """By their characters, without Unicode's blanks around them; a collation that ignores capitals changes nothing."""
+    collation = "NOCASE"
+    if store.kind == "postgresql":
+        collation = "plain"
+        store.run(
+            "CREATE COLLATION plain (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+        )
+    store.run(
+        f"CREATE TABLE events (learner text COLLATE {collation}, action text COLLATE {collation}, "
+        "outcome int, time int)"
+    )
+    around = [chr(code) for code in range(0x3001) if not chr(code).strip() or code == 0x200B]
+    names = ["anna", "Anna", "ANNA", "bob", *(f"{blank}carl{blank}" for blank in around)]
+    for at, name in enumerate(names):
+        store.run("INSERT INTO events VALUES ({}, {}, 1, {})", values=(name, f"{name} x", at))
+    options = {"public_actions": True, "time": "time", "time_for_order": True, "single_rows": True}
+    here = read_log(store.address("table=events"), **options)
+    there = open_log_in_database(store.address("table=events"), **options)
+    assert there.actions == here.actions
+    assert there.lengths.tolist() == sorted(here.lengths.tolist())
+    np.testing.assert_array_equal(
+        DatabaseStatistics(there).starts().values, WalkStatistics(here).starts().values
+    )
+
+
+@pytest.mark.parametrize("store", ["postgresql"], indirect=True)
+def test_a_database_of_another_encoding_is_refused(store):
+    """There some of Unicode's blanks are not characters, or bytes that other characters have, too."""
+    store.run("CREATE DATABASE bytes ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    elsewhere = Store(store.kind, re.sub(r"/\w+(?=\?|$)", "/bytes", store.place))
+    elsewhere.fill(rows_of(simulated(10, 3)))
+    assert read_log(elsewhere.address("table=events")).n_learners == 10
+    with pytest.raises(UsageError) as caught:
+        open_log_in_database(elsewhere.address("table=events"), public_actions=True)
+    assert caught.value.code == "not-in-database"
+
+
+def test_the_name_of_an_action_is_never_a_part_of_a_statement(store):
+    """Even in a PostgreSQL of old habits, where a backslash in a text escapes the quote that follows."""
+    if store.kind == "postgresql":
+        store.run(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET standard_conforming_strings = off', "
+            "current_database()); END $$"
+        )
+    names = ["\\', 0); CREATE TABLE taken AS SELECT 1; COMMIT; --", "'); --", "a\tb\\n", "c\\"]
+    frame = pl.DataFrame(
+        {"learner": ["a", "b"] * 2, "action": names, "outcome": [1] * 4, "time": [1, 2, 3, 4]}
+    )
+    store.run("CREATE TABLE events (learner text, action text, outcome bigint, time bigint)")
+    for row in frame.rows():
+        store.run("INSERT INTO events VALUES ({}, {}, {}, {})", values=row)
+    options = {"public_actions": True, "time": "time", "time_for_order": True}
+    there = open_log_in_database(store.address("table=events"), **options)
+    assert there.actions == read_log(store.address("table=events"), **options).actions
+    assert DatabaseStatistics(there).starts().values.sum() == 2 * 2**18
+    found = DatabaseAddress.parse(store.address("table=events"))
+    assert [name for _, name in open_database(found).tables()] == ["events"]
 
 
 def test_a_list_of_names_pools_the_others(school, tmp_path):
@@ -227,6 +317,28 @@ def test_an_action_that_names_a_learner_is_refused(store, tmp_path):
     )
     assert done.returncode == 3
     assert some not in done.stdout + done.stderr
+
+
+def test_an_action_that_names_somebody_far_down_is_found(store):
+    """Whom another column names is asked of all rows: the first ones show only which columns name people."""
+    n = 2 * SAMPLE_ROWS
+    frame = pl.DataFrame(
+        {
+            "learner": [f"u{i % 500:05}" for i in range(n)],
+            "email": [f"surname{i:05}@school.example" for i in range(n)],
+            "skill": ["task"] * 10 + [f"message to surname{n - 1:05}"] + ["task"] * (n - 11),
+            "correct": [1] * n,
+            "time": list(range(n)),
+        }
+    )
+    store.fill(frame)
+    options = {"public_actions": True, "time": "time", "time_for_order": True}
+    for opened in (read_log, open_log_in_database):
+        found = opened(store.address("table=events"), **options).origin.identifiers
+        assert [(each.role, each.kind) for each in found] == [
+            ("not read", "e-mail address"),
+            ("action", "e-mail address"),
+        ]
 
 
 def test_the_command_charges_as_ever(school, tmp_path):

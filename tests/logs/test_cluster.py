@@ -13,7 +13,7 @@ pytest.importorskip("distributed")
 from tests.logs.support.cluster import processes
 from tests.support.command import run
 from understudy.core.engine.engine import running_on, scratch_parent
-from understudy.core.files.shared_storage import read_array, scratch_at, write_array
+from understudy.core.files.storage.shared_storage import read_array, scratch_at, write_array
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import MissingError, UsageError
 from understudy.logs import parts

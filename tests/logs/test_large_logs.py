@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from understudy.core.events import partitions
+from understudy.core.files import streams
 from understudy.errors import DataError
 from understudy.logs.declared.columns import Declared, Kind
 from understudy.logs.declared.term import Term
@@ -90,6 +92,11 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path, everything_is_large):
     np.testing.assert_array_equal(same_rows.offsets, pieces.offsets)
     table.drop("school").write_parquet(folder / "c.parquet")
     with pytest.raises(DataError, match=r"c\.parquet is the first that differs"):
+        read_log(folder)
+    table.cast({"outcome": pl.Boolean}).write_parquet(folder / "c.parquet")
+    with pytest.raises(
+        DataError, match=r"column 'outcome' has another type in c\.parquet than in a\.parquet"
+    ):
         read_log(folder)
 
 
@@ -209,3 +216,51 @@ def test_an_action_that_names_a_learner_of_another_piece_is_found(tmp_path, ever
     table.write_csv(path)
     log = check_same(path, everything_is_large, LogOptions())
     assert any(found.role == "action" for found in log.origin.identifiers)
+
+
+def _own_names(table: pl.DataFrame) -> pl.Series:
+    """A name for each learner: Sam Smiaa, Sam Smiab."""
+    numbers = table["learner"].str.slice(-3).cast(pl.Int64)
+    return pl.Series([f"Sam Smi{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in numbers])
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.parquet"])
+def test_people_in_a_column_that_is_empty_at_first_are_found(
+    tmp_path, everything_is_large, monkeypatch, name
+):
+    """Which columns identify people is seen from all over the file, as when it is read whole."""
+    table, row = rows().drop("e-mail"), pl.int_range(pl.len())
+    address = _own_names(table).str.to_lowercase().str.replace(" ", ".") + "@school.example"
+    table = table.with_columns(
+        contact=pl.when(row >= 250).then(address),
+        action=pl.when(row == 99).then(pl.lit("ask sam.smiad")).otherwise("action"),
+    )
+    path = tmp_path / name
+    if name.endswith("parquet"):
+        table.write_parquet(path)
+    else:
+        text = table.write_csv().encode()
+        path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    monkeypatch.setattr(streams, "HEAD_BYTES", 4000)
+    monkeypatch.setattr(streams, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(partitions, "SAMPLE_ROWS", 40)
+    log = check_same(path, everything_is_large, LogOptions())
+    found = [(each.kind, each.role) for each in log.origin.identifiers]
+    assert found == [("e-mail address", "not read"), ("e-mail address", "action")]
+
+
+@pytest.mark.parametrize("n_titled", [1, 26])
+def test_names_are_those_of_people_or_titles_in_all_pieces_alike(tmp_path, everything_is_large, n_titled):
+    """A column with a name per row holds titles, one with a name per learner people; here some learners have each."""
+    table = rows()
+    titled = table["learner"].str.slice(-3).cast(pl.Int64) < n_titled
+    titles = pl.Series([f"Box{chr(97 + at % 26)} Plot" for at in range(table.height)])
+    mentioned = "letter to " + titles.filter(titled)[0]
+    table = table.with_columns(
+        name=pl.when(titled).then(titles).otherwise(_own_names(table)),
+        action=pl.when(pl.int_range(pl.len()) == 99).then(pl.lit(mentioned)).otherwise("action"),
+    )
+    path = tmp_path / "log.csv"
+    table.write_csv(path)
+    log = check_same(path, everything_is_large, LogOptions())
+    assert any(each.role == "action" for each in log.origin.identifiers) == (n_titled == 1)

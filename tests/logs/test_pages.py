@@ -18,8 +18,8 @@ from scipy.stats import norm
 from tests.support.browser import FAINT_WORDS
 from understudy.core.attacks.estimate import ChanceLevel, RiskEstimate
 from understudy.core.attacks.subsequences import MatchingWork
-from understudy.core.files.identifiers import Identifier
 from understudy.core.files.origin import Origin
+from understudy.core.files.people.identifiers import Identifier
 from understudy.core.pages.card import guarantee_in_words
 from understudy.core.pages.levels import risk_levels
 from understudy.core.pages.words import ATTACK_STORIES, certainty

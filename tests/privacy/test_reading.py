@@ -29,6 +29,15 @@ def test_other_learners_are_read_alike(tmp_path, records, name, set_aside):
     check_others(tmp_path / "log", files, write, read)
 
 
+@pytest.mark.parametrize(
+    ("name", "set_aside"),
+    [("csv, time asked for", False), ("csv in latin", True), ("tsv", True), ("parquet", False)],
+)
+def test_other_learners_are_read_alike_in_pieces(tmp_path, records, everything_is_large, name, set_aside):
+    everything_is_large(partition_rows=20)
+    test_other_learners_are_read_alike(tmp_path, records, name, set_aside)
+
+
 @pytest.mark.parametrize("mark", [30.0, "<=30"])
 def test_other_learners_are_read_alike_by_a_pass_mark(tmp_path, records, mark):
     """Numbers become outcomes by what was declared, and incomplete rows are skipped one by one."""

@@ -95,6 +95,18 @@ def test_other_answers_of_a_list_are_read_alike(tmp_path, name, attempts_counted
     )
 
 
+@pytest.mark.parametrize("set_aside", [False, True])
+def test_other_answers_of_a_large_list_are_read_alike(tmp_path, everything_is_large, set_aside):
+    everything_is_large(partition_rows=20)
+    test_other_answers_of_a_list_are_read_alike(tmp_path, "csv", "last", set_aside)
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet"])
+def test_other_rows_of_a_large_sheet_are_read_alike(tmp_path, everything_is_large, name):
+    everything_is_large(partition_rows=20)
+    test_other_rows_of_a_sheet_are_read_alike(tmp_path, name)
+
+
 @pytest.mark.parametrize("name", ["assistments", "datashop", "xapi", "slam", "three-line"])
 def test_other_attempts_of_a_log_are_read_alike(tmp_path, name):
     write, options = FORMATS[name]

@@ -106,6 +106,14 @@ def test_other_learners_are_read_alike(tmp_path, name, cells):
     check_others(tmp_path / "keys", files, write, lambda path: read(path, **options))
 
 
+@pytest.mark.parametrize(
+    "name", ["events in parquet", "events from a start", "presses and releases", "sessions"]
+)
+def test_other_learners_are_read_alike_in_pieces(tmp_path, everything_is_large, name):
+    everything_is_large(partition_rows=20)
+    test_other_learners_are_read_alike(tmp_path, name, "numbers")
+
+
 def test_a_reader_that_breaks_the_rule_is_found(tmp_path, monkeypatch):
     """The steps back of all learners together decide here whether the rows of any are sorted."""
     together = "understudy.keystrokes.formats.chain.is_unordered"
@@ -121,6 +129,8 @@ def test_a_reader_that_breaks_the_rule_is_found(tmp_path, monkeypatch):
         ("learner,time_ms,key", "a,0,73", "a,150,78", ()),
         ("learner,time_ms,key,type", "a,0,i,keypress", "a,150,n,keypress", ()),
         ("learner,time_ms,key,type", "a,0,i,first", "a,150,n,second", ()),
+        ("learner,time_ms,key,hold", "a,0,i,60", "a,150,n,70", ()),
+        ("learner,time_ms,key,hold_ms", "a,0,i,60", "a,150,n,70", None),
         ("learner,time_ms,keycode", "a,0,73", "a,150,78", None),
         ("learner,time_ms,key,type", "a,0,i,keydown", "a,150,n,keydown", None),
     ],

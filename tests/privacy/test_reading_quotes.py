@@ -16,8 +16,8 @@ from understudy.cohorts.building.join import join
 from understudy.cohorts.building.scores import read_scores
 from understudy.cohorts.building.sessions import Term
 from understudy.cohorts.schema import Schema
+from understudy.core.files.people.withdrawals import read_withdrawn
 from understudy.core.files.source import refuse_guesses
-from understudy.core.files.withdrawals import read_withdrawn
 from understudy.errors import UnderstudyError, UsageError
 from understudy.exams.formats.reading import read_responses
 from understudy.keystrokes.formats.reading import read_keystrokes

@@ -201,7 +201,7 @@ def _machine_fault(error: Exception) -> UnderstudyError | None:
         )
     if not isinstance(error, OSError):
         return None
-    from understudy.core.files.faults import disk_error
+    from understudy.core.files.storage.faults import disk_error
 
     if error.filename is None:
         # Nothing else is written without a name.

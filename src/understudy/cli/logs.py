@@ -16,8 +16,8 @@ from understudy.cli.options import AsJson, Quiet, Seed, grouped
 from understudy.cli.plan import draft, typed_over
 from understudy.cli.terminal import echo_json, print_table, recognised, show, tell, tell_reading, with_options
 from understudy.core.engine.engine import EngineOptions, running_on
-from understudy.core.files.addresses import database_address
 from understudy.core.files.columns import named_columns
+from understudy.core.files.databases.addresses import database_address
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, write_text
 from understudy.core.privacy.spending import Account

@@ -19,7 +19,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from understudy.cli.terminal import option_of
-from understudy.core.files.addresses import database_address
+from understudy.core.files.databases.addresses import database_address
 from understudy.core.files.documents import parse_toml
 from understudy.errors import DataError, UsageError
 

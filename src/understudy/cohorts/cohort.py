@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from understudy.cohorts.schema import KINDS, LEARNER, Schema, kind_of_file, worst_schema
 from understudy.core.extras import needs_extra
 from understudy.core.files.frames import as_polars
-from understudy.core.files.learner_ids import Digests, digests_of
 from understudy.core.files.origin import Origin
 from understudy.core.files.parquet import read_whole_parquet
+from understudy.core.files.people.learner_ids import Digests, digests_of
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.writing import check_suffix, write_table, write_text
 from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFIX

@@ -14,10 +14,10 @@ from polars.io.plugins import register_io_source
 from understudy.core.events.event_table import CellOptions
 from understudy.core.files.columns import describe_columns
 from understudy.core.files.frames import as_polars
-from understudy.core.files.learner_ids import digests_of_names
-from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import read_outcomes
+from understudy.core.files.people.learner_ids import digests_of_names
+from understudy.core.files.people.mentions import identifiers_in_actions
 from understudy.core.files.tables import FrameTable, rows_from
 from understudy.core.files.times import counts_from_a_start, has_mixed_zones, read_each_time, unit_in_name
 from understudy.core.files.words import counted

@@ -1,8 +1,9 @@
 """A log whose rows stay in a database: what is computed from them is computed there, as SQL.
 
-What leaves the database: the names of its columns, the names of actions where they are declared public, the learners'
-ids (once, for the ledger's digests, and to look for them in the names of actions), how many learners have how many
-rows, and sums over learners. Everything else is in temporary tables of one session, which end with it:
+What leaves the database: the names of its columns, its first rows and the people whom its columns name (to look for
+them in the names of actions), the names of actions where they are declared public, the learners' ids (once, for that
+and for the ledger's digests), how many learners have how many rows, and sums over learners. Everything else is in
+temporary tables of one session, which end with it:
 
     understudy_walks      learner, place (from 0 on), action, outcome: numbers for learners and actions
     understudy_lengths    learner, n: every learner once, those without a row too
@@ -21,15 +22,15 @@ import polars as pl
 
 from understudy.core.engine.engine import scratch_parent
 from understudy.core.events.people_in_text import without_people
-from understudy.core.files.addresses import DatabaseAddress, database_address
 from understudy.core.files.columns import REQUIRED, Columns, choose_columns, reject_duplicates
-from understudy.core.files.database_streams import DatabaseStream
-from understudy.core.files.databases import ColumnKind, Database, open_database, quoted, selected
-from understudy.core.files.identifiers import identifiers_in
-from understudy.core.files.learner_ids import digests_of_names
-from understudy.core.files.mentions import identifiers_in_actions
+from understudy.core.files.databases.addresses import DatabaseAddress, database_address
+from understudy.core.files.databases.connections import ColumnKind, Database, open_database, quoted, selected
+from understudy.core.files.databases.streams import DatabaseStream
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import FALSE_WORDS, TRUE_WORDS
+from understudy.core.files.people.identifiers import NamedPeople, identifiers_in
+from understudy.core.files.people.learner_ids import digests_of_names
+from understudy.core.files.people.mentions import identifiers_in_actions
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
@@ -44,9 +45,10 @@ _FOLLOWED = (
     *("learner", "action", "outcome", "time", "time_for_order", "no_outcomes", "skip_incomplete"),
     *("public_actions", "actions_file", "single_rows", "plan"),
 )
-_BLANKS = " \t\n\r\f\v"
-# Rows of temporary tables that are written in one statement.
-_WRITTEN_ROWS = 5000
+# Unicode's White_Space, which is what is stripped from the cells of a file.
+_BLANKS = (
+    "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+)
 
 
 class DatabaseWalks:
@@ -82,12 +84,7 @@ class DatabaseWalks:
         """A temporary table with these numbers or texts, in the place of one of this name."""
         self.database.run(f"DROP TABLE IF EXISTS {name}")
         self.database.run(f"CREATE TEMPORARY TABLE {name} ({columns})")
-        for begin in range(0, len(rows), _WRITTEN_ROWS):
-            written = ", ".join(
-                "(" + ", ".join(literal(cell) for cell in row) + ")"
-                for row in rows[begin : begin + _WRITTEN_ROWS]
-            )
-            self.database.run(f"INSERT INTO {name} VALUES {written}")
+        self.database.insert(name, rows)
         return name
 
     def once(self, name: str, query: str) -> str:
@@ -105,12 +102,10 @@ class DatabaseWalks:
         self.database.run(f"ANALYZE {name}")
 
 
-def literal(value: float | int | str) -> str:
-    """A value as SQL writes it; a decimal number would be no binary one unless it is cast."""
+def literal(value: float | str) -> str:
+    """A value of our own as SQL writes it, never one of a log; a number is cast, else it would be a decimal one."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, int | np.integer):
-        return str(int(value))
     return f"CAST('{float(value)!r}' AS float8)"
 
 
@@ -197,6 +192,7 @@ def open_log_in_database(
     walks = DatabaseWalks(database)
     _make_tables(walks, read, codes)
     identifiers, people = identifiers_in(stream.head(), columns)
+    people = [_everyone(database, query, stream.names, named) for named in people]
     # With a list of names, only those of the list leave.
     leaving = pl.Series(actions if options.actions_file else sorted(names), dtype=pl.String)
     mentioned = identifiers_in_actions(columns["action"], leaving, learners, people)
@@ -255,11 +251,7 @@ def _refuse_unfollowed(options: LogOptions, declares_columns: bool) -> None:
 
 def _cells(file: str, columns: dict[str, str], kinds: dict[str, ColumnKind]) -> dict[str, str]:
     """Each role's cell as an expression: null where it is empty, or cannot be read."""
-    text = {
-        role: f"nullif(trim(CAST({quoted(name)} AS text), {literal(_BLANKS)}), '')"
-        for role, name in columns.items()
-    }
-    cells = {role: text[role] for role in ("learner", "action")}
+    cells = {role: _stripped(_characters(columns[role])) for role in ("learner", "action")}
     if "outcome" in columns:
         name = quoted(columns["outcome"])
         if kinds["outcome"] == "boolean":
@@ -268,7 +260,7 @@ def _cells(file: str, columns: dict[str, str], kinds: dict[str, ColumnKind]) -> 
             true, false = f"{name} = 1", f"{name} = 0"
         else:
             true, false = (
-                f"lower({text['outcome']}) IN ({', '.join(map(literal, words))})"
+                f"lower({_stripped(f'CAST({name} AS text)')}) IN ({', '.join(map(literal, words))})"
                 for words in (TRUE_WORDS, FALSE_WORDS)
             )
         cells["outcome"] = f"CASE WHEN {true} THEN 1 WHEN {false} THEN 0 END"
@@ -280,6 +272,15 @@ def _cells(file: str, columns: dict[str, str], kinds: dict[str, ColumnKind]) -> 
             settings=("time", "in_database"),
         )
     return {**cells, "time": quoted(columns["time"])}
+
+
+def _characters(name: str) -> str:
+    """A column's text, equal where its characters are, whatever its collation says of capitals and accents."""
+    return f'CAST({quoted(name)} AS text) COLLATE "C"'
+
+
+def _stripped(text: str) -> str:
+    return f"nullif(trim({text}, {literal(_BLANKS)}), '')"
 
 
 def _check_cells(database: Database, read: str, columns: dict[str, str], options: LogOptions) -> list[str]:
@@ -306,12 +307,25 @@ def _check_cells(database: Database, read: str, columns: dict[str, str], options
 
 def _names(database: Database, read: str) -> tuple[pl.Series, list[str]]:
     """The learners' ids, and the names of actions that occur."""
-    blocks = list(
-        database.blocks(f"SELECT DISTINCT learner FROM ({read}) AS log WHERE learner IS NOT NULL", 1 << 19)
-    )
-    learners = pl.concat(blocks)["0"].cast(pl.String) if blocks else pl.Series([], dtype=pl.String)
+    learners = _distinct(database, "learner", read)
     names = database.rows(f"SELECT DISTINCT action FROM ({read}) AS log WHERE action IS NOT NULL")
     return learners, [name for (name,) in names]
+
+
+def _everyone(database: Database, query: str, names: Sequence[str], named: NamedPeople) -> NamedPeople:
+    """The people of a column that identifies people, of all rows: an action may name one who is not among the first."""
+    assert named.position is not None
+    cell = _characters(names[named.position])
+    return replace(
+        named, values=_distinct(database, "person", f"SELECT {cell} AS person FROM ({query}) AS log")
+    )
+
+
+def _distinct(database: Database, column: str, query: str) -> pl.Series:
+    """The texts of a query's column, each once."""
+    asked = f"SELECT DISTINCT {column} FROM ({query}) AS log WHERE {column} IS NOT NULL"
+    blocks = list(database.blocks(asked, 1 << 19))
+    return pl.concat(blocks)["0"].cast(pl.String) if blocks else pl.Series([], dtype=pl.String)
 
 
 def _vocabulary(
@@ -329,7 +343,7 @@ def _vocabulary(
 
 
 def _make_tables(walks: DatabaseWalks, read: str, codes: dict[str, int]) -> None:
-    walks.numbers("understudy_actions", "name text, code bigint", list(codes.items()))
+    walks.numbers("understudy_actions", 'name text COLLATE "C", code bigint', list(codes.items()))
     walks.make(
         "understudy_learners",
         "SELECT learner AS name, row_number() OVER (ORDER BY learner) - 1 AS code "

@@ -17,7 +17,7 @@ import numpy as np
 
 from understudy.core.engine import progress
 from understudy.core.engine.engine import Engine, current_engine, shared_scratch
-from understudy.core.files.shared_storage import read_array, scratch_at, write_array
+from understudy.core.files.storage.shared_storage import read_array, scratch_at, write_array
 from understudy.logs.interactions import IntArray, Interactions
 
 Result = TypeVar("Result")

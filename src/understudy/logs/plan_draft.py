@@ -19,8 +19,8 @@ import polars as pl
 from understudy.core.events.learner_table import LearnerTable
 from understudy.core.events.reading import table_of
 from understudy.core.files.columns import COMPOSED, plain
-from understudy.core.files.identifiers import Identifier, identifiers_in
 from understudy.core.files.outcomes import is_missing
+from understudy.core.files.people.identifiers import Identifier, identifiers_in
 from understudy.core.files.suggestions import WORDS, kind_of
 from understudy.core.files.tables import Table
 from understudy.core.files.times import unit_in_name

@@ -24,15 +24,15 @@ from understudy.core.events.further_columns import further
 from understudy.core.events.learner_table import LearnerTable
 from understudy.core.events.pieces import EventPieces, lines_of_learners
 from understudy.core.events.reading import formats, read_events, read_events_in_pieces
-from understudy.core.files.addresses import DatabaseAddress, database_address
 from understudy.core.files.columns import Columns, named_columns
+from understudy.core.files.databases.addresses import DatabaseAddress, database_address
 from understudy.core.files.notes import Count, CountingNote
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import PassMark
-from understudy.core.files.scratch import Scratch
+from understudy.core.files.people.withdrawals import read_withdrawn
 from understudy.core.files.simulated import is_simulated
+from understudy.core.files.storage.scratch import Scratch
 from understudy.core.files.suggestions import LEAST_SIMILAR_TO_ASKED
-from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError

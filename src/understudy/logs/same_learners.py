@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from understudy.core.files.learner_ids import Digests, are_only_numbered
+from understudy.core.files.people.learner_ids import Digests, are_only_numbered
 from understudy.core.files.words import counted
 from understudy.errors import DataError
 from understudy.logs.interactions import Interactions

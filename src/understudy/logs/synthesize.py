@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from understudy.core.engine import progress
+from understudy.core.files.storage.faults import require_room
 from understudy.core.files.writing import check_new, check_not_input, check_suffix, write_tables
 from understudy.core.names import SYNTHETIC_PREFIX
 from understudy.core.options import settled
@@ -29,6 +30,9 @@ from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.where import Where
+
+# About what a row of a synthetic log takes in a text.
+BYTES_PER_ROW = 32
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,12 @@ class Synthesis:
         return lines
 
 
+def check_room(log: Interactions, n_learners: int | None, out: Path) -> None:
+    """Refuse a disk that hardly has room for a synthetic log: once noise was drawn, a full one would not be free."""
+    share = 1.0 if n_learners is None else n_learners / max(log.n_learners, 1)
+    require_room(out, int(BYTES_PER_ROW * share * log.n_rows))
+
+
 def synthesize(
     log: Interactions,
     generator: Any = None,
@@ -151,6 +161,7 @@ def synthesize(
         check_suffix(file)
         check_not_input(file, *log.origin.files)
         check_new(file)
+        check_room(log, options.n_learners, file)
     log.origin.refuse_people("the synthetic file", log.actions)
     account = Account.open(options, log.origin, simulated=log.simulated)
     log = replace(log, simulated=bool(account.simulated))

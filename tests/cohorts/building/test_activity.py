@@ -20,8 +20,8 @@ from understudy.cohorts.building.scores import Match, match_scores, read_scores
 from understudy.cohorts.building.sessions import MINUTE, Rule, Term, check_hours, find_sessions
 from understudy.cohorts.schema import Feature, Schema
 from understudy.core.events.event_table import CellOptions
+from understudy.core.files.people.withdrawals import read_withdrawn
 from understudy.core.files.times import DateOrder, read_each_time, states_instant
-from understudy.core.files.withdrawals import read_withdrawn
 from understudy.errors import DataError, UnderstudyError, UsageError
 
 START = date(2024, 9, 2)

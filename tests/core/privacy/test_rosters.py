@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.origin import Origin
+from understudy.core.files.people.learner_ids import digests_of_names
 from understudy.core.privacy import rosters
 from understudy.core.privacy.confirmation import asked_by
 from understudy.core.privacy.guarantee import Guarantee

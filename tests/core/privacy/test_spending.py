@@ -100,18 +100,27 @@ def test_a_charge_with_noise_from_a_seed_has_no_guarantee(tmp_path):
     assert entry.epsilon is None
 
 
-@pytest.mark.parametrize(("error", "spent"), [(KeyboardInterrupt, 1.0), (OSError, 0.0)])
-def test_who_interrupts_once_writing_began_may_have_looked(tmp_path, error, spent):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+@pytest.mark.parametrize("drawn", [True, False])
+def test_once_writing_began_users_may_have_looked_and_disks_are_filled_by_what_is_noisy(
+    tmp_path, error, drawn
+):
     data = tmp_path / "log.csv"
     data.write_text("learner,action,outcome\n")
     account = Account.open(Spending(), Origin(data), simulated=False)
+
+    def write(charge):
+        with new_folder(tmp_path / "bundle"):
+            if drawn:
+                charge.noise.cube(np.zeros(1, dtype=np.int64), 1.0)
+            raise error
+
     with (
         pytest.raises(error),
-        account.charge("release", "test", Guarantee(1.0), out=tmp_path / "bundle"),
-        new_folder(tmp_path / "bundle"),
+        account.charge("release", "test", Guarantee(1.0), out=tmp_path / "bundle") as charge,
     ):
-        raise error
-    assert account.balance().epsilon == spent
+        write(charge)
+    assert account.balance().epsilon == (1.0 if drawn or error is KeyboardInterrupt else 0.0)
 
 
 def test_what_the_ledger_learns_after_the_question_was_not_agreed_to(tmp_path):

@@ -147,6 +147,17 @@ def test_pieces_make_the_record_that_is_read_whole(tmp_path, read_both, name):
     assert not list(tmp_path.glob("understudy-scratch*"))
 
 
+def test_names_that_differ_in_a_control_character_are_two_learners(tmp_path, read_both):
+    """Python strips more than polars: rows of one learner would be in two pieces."""
+    marked = (pl.col("learner") == "anna04") & (pl.int_range(pl.len()) % 2 == 0)
+    table = events().with_columns(
+        learner=pl.when(marked).then(pl.col("learner") + "\x1f").otherwise("learner")
+    )
+    whole, pieces = read_both(write_as(tmp_path / "events.csv", table))
+    check_same(whole, pieces)
+    assert whole.n_learners == 10
+
+
 @pytest.mark.parametrize("name", ["events.parquet", "events.tsv", "events.csv.gz"])
 def test_other_files(tmp_path, read_both, name):
     table = with_releases()

@@ -20,7 +20,7 @@ from tests.support.fuzz import (
     quick,
 )
 from tests.support.workbook import workbook
-from understudy.core.files.learner_ids import digests_of_names
+from understudy.core.files.people.learner_ids import digests_of_names
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, UnderstudyError, UsageError
 from understudy.logs.declared.companions import learners_beside, learners_file

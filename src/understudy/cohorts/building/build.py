@@ -18,10 +18,10 @@ from understudy.cohorts.cuts import cuts_guarantee, private_cuts, rank_error
 from understudy.cohorts.schema import Schema
 from understudy.core.engine import progress
 from understudy.core.events.event_table import CellOptions
-from understudy.core.files.learner_ids import Digests, digests_of_names
 from understudy.core.files.origin import Origin
+from understudy.core.files.people.learner_ids import Digests, digests_of_names
+from understudy.core.files.people.withdrawals import read_withdrawn
 from understudy.core.files.simulated import is_simulated, mark_simulated
-from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, check_parent, check_suffix, write_text
 from understudy.core.options import settled

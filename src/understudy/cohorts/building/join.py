@@ -23,8 +23,8 @@ from understudy.cohorts.building.sessions import (
 )
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.schema import CutsSource, Feature, Schema
+from understudy.core.files.people.withdrawals import Withdrawn
 from understudy.core.files.source import refuse_guesses
-from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted
 from understudy.errors import DataError
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import understudy
 from understudy.core.files.documents import parse_json
-from understudy.core.files.faults import explaining_disk
+from understudy.core.files.storage.faults import explaining_disk
 from understudy.core.files.writing import write_json, write_text
 from understudy.errors import DataError, UsageError
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeVar
 
 from understudy.core.engine.tasks import n_cores
-from understudy.core.files.shared_storage import is_url
+from understudy.core.files.storage.shared_storage import is_url
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

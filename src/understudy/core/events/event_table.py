@@ -14,9 +14,6 @@ import polars as pl
 from understudy.core.events.further_columns import further, further_positions
 from understudy.core.events.people_in_text import PERSON, without_people
 from understudy.core.files.columns import Columns
-from understudy.core.files.identifiers import Identifier, NamedPeople, identifiers_in
-from understudy.core.files.learner_ids import digests_of_names
-from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.notes import Count, CountingNote, add_up
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import (
@@ -27,10 +24,13 @@ from understudy.core.files.outcomes import (
     read_outcomes,
     seem_low_grades,
 )
+from understudy.core.files.people.identifiers import Identifier, NamedPeople, identifiers_in
+from understudy.core.files.people.learner_ids import digests_of_names
+from understudy.core.files.people.mentions import identifiers_in_actions
+from understudy.core.files.people.withdrawals import Withdrawn
 from understudy.core.files.source import Guess
 from understudy.core.files.tables import Table
 from understudy.core.files.times import DateOrder, check_zone, unit_of
-from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 
@@ -491,13 +491,12 @@ class EventTable:
         """Take in what is known about other learners of the same file, but for their rows."""
         self.notes = add_up([*self.notes, *other.notes])
         self.learners = pl.concat([self.learners, other.learners]).unique()
-        named = {(people.column, people.kind): people for people in other.people}
-        self.people = [
-            replace(
-                people, values=pl.concat([people.values, named[people.column, people.kind].values]).unique()
-            )
-            for people in self.people
-        ]
+        named: dict[tuple[str, str], NamedPeople] = {}
+        for people in (*self.people, *other.people):
+            column = people.column, people.kind
+            named[column] = named[column] + people if column in named else people
+        self.people = list(named.values())
+        self.identifiers += [found for found in other.identifiers if found not in self.identifiers]
         self._everyone = pl.concat([self._everyone, other._everyone])
         self.guesses += tuple(guess for guess in other.guesses if guess not in self.guesses)
         self.n_withdrawn += other.n_withdrawn

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from understudy.core.files.scratch import reserve
+from understudy.core.files.storage.scratch import reserve
 
 Array = NDArray[Any]
 IntArray = NDArray[np.integer[Any]]

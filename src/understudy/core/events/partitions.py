@@ -13,10 +13,10 @@ from pathlib import Path
 import polars as pl
 
 from understudy.core.engine.progress import task
-from understudy.core.files.learner_ids import folded_names
+from understudy.core.files.people.learner_ids import folded_names
 from understudy.core.files.source import Guess
 from understudy.core.files.streams import Stream
-from understudy.core.files.tables import as_text
+from understudy.core.files.tables import SAMPLE_ROWS, as_text
 from understudy.core.files.times import zones_in
 from understudy.errors import DataError
 
@@ -92,6 +92,24 @@ class Partitions:
             self._sample,
             self.stream.guesses,
         )
+
+
+def spread_sample(stream: Stream) -> pl.DataFrame:
+    """Rows from all over a table, like `Table.sample`: a column may hold further down what its first rows lack.
+
+    It has every k-th row, k a power of two: up to `SAMPLE_ROWS` of them, and at least half as many if there are.
+    """
+    positions = [int(name) for name in stream.head().sample().columns]
+    every, n_rows, found = 1, 0, pl.DataFrame()
+    with task("Looking at all columns", stream.n_rows) as step:
+        for block in stream.blocks(positions):
+            some = block.gather_every(every, -n_rows % every)
+            found = pl.concat([found, some]) if found.width else some
+            n_rows += block.height
+            while found.height > SAMPLE_ROWS:
+                found, every = found.gather_every(2), 2 * every
+            step.advance(block.height)
+    return pl.DataFrame({str(at): as_text(found[str(at)], stream.file) for at in positions}).cast(pl.String)
 
 
 def partition(

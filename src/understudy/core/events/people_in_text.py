@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from understudy.core.files.identifiers import EMAIL
+from understudy.core.files.people.identifiers import EMAIL
 
 PERSON = "(person)"
 _VALUE = r"""[^&#;\s"'<>]*"""

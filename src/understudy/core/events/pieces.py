@@ -12,8 +12,8 @@ import polars as pl
 from understudy.core.engine.engine import ThisMachine
 from understudy.core.engine.progress import each
 from understudy.core.events.event_table import EventTable, ReadOptions
-from understudy.core.events.partitions import Partitions, partition
-from understudy.core.files.database_streams import DatabaseStream
+from understudy.core.events.partitions import Partitions, partition, spread_sample
+from understudy.core.files.databases.streams import DatabaseStream
 from understudy.core.files.streams import Stream
 from understudy.core.files.tables import Table, WrappedTable
 
@@ -23,9 +23,10 @@ Result = TypeVar("Result")
 
 @dataclass(repr=False)
 class _Watched(WrappedTable):
-    """The first rows of a table, and which columns a reader asks for."""
+    """The first rows of a table, a sample of its rows, and which columns a reader asks for."""
 
     table: Table
+    rows: pl.DataFrame
     roles: dict[str, int] = field(default_factory=dict)
     positions: set[int] = field(default_factory=set)
 
@@ -37,7 +38,7 @@ class _Watched(WrappedTable):
 
     def sample(self) -> pl.DataFrame:
         """See `Table.sample`."""
-        return self.table.sample()
+        return self.rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,16 +83,23 @@ class EventPieces:
 def read_pieces(
     stream: Stream, format: str, notes: Sequence[str], reader: Reader, options: ReadOptions, folder: Path
 ) -> EventPieces:
-    """Partition a table by learner in a folder; which columns are needed is seen when its first rows are read."""
+    """Partition a table by learner in a folder.
+
+    Which columns are needed is seen when its first rows are read: those of the roles, and those that a sample of all
+    rows shows to identify people.
+    """
     head = stream.head()
-    watched = _Watched(head)
+    watched = _Watched(head, head.sample())
     probe = replace(options, withdrawn=None)
     events = reader(watched, probe)
     if isinstance(stream, DatabaseStream):
         stream.require_order(has_times="time" in watched.roles)
+    # Only now: what is wrong with the header is said before all rows are looked at.
+    watched.rows = spread_sample(stream)
+    reader(watched, probe)
     partitions = partition(
         stream,
-        head.sample(),
+        watched.rows,
         sorted(watched.positions),
         watched.roles,
         folder,

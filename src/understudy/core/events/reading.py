@@ -36,9 +36,9 @@ from understudy.core.events.platforms.oulad import looks_like_oulad, read_oulad
 from understudy.core.events.platforms.slam import looks_like_slam, read_slam
 from understudy.core.events.platforms.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.platforms.xapi import read_xapi
-from understudy.core.files.addresses import DatabaseAddress
 from understudy.core.files.columns import Columns, plain
-from understudy.core.files.database_streams import DatabaseStream, open_database_stream
+from understudy.core.files.databases.addresses import DatabaseAddress
+from understudy.core.files.databases.streams import DatabaseStream, open_database_stream
 from understudy.core.files.delimited import (
     SEPARATORS,
     guess_separator,

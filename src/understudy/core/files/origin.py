@@ -8,9 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
-from understudy.core.files.identifiers import Identifier
-from understudy.core.files.learner_ids import Digests
-from understudy.core.files.mentions import identifiers_in_actions
+from understudy.core.files.people.identifiers import Identifier
+from understudy.core.files.people.learner_ids import Digests
+from understudy.core.files.people.mentions import identifiers_in_actions
 from understudy.core.files.source import Guess
 from understudy.errors import DataError
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from understudy.core.files.addresses import refuse_address
+from understudy.core.files.databases.addresses import refuse_address
 from understudy.core.files.notes import Count, CountingNote
 from understudy.errors import DataError, UnderstudyError, UsageError
 

@@ -196,23 +196,31 @@ def _large(begin: bytes) -> int:
 
 
 def _parquet(path: Path, paths: Sequence[Path]) -> ParquetStream:
-    names, n_rows = None, 0
+    schema, n_rows = None, 0
     for each in paths:
         check_parquet(each.name, each)
         with intact(each.name, each):
             scanned = pl.scan_parquet(each)
-            columns = tuple(scanned.collect_schema().names())
+            columns = scanned.collect_schema()
             n_rows += int(scanned.select(pl.len()).collect().item())
-        names = names or columns
-        if sorted(columns) != sorted(names):
+        schema = schema or columns
+        if sorted(columns) != sorted(schema):
             raise DataError(
                 f"{path.name}: the files of the folder have different columns; {each.name} is the first that differs "
                 f"from {paths[0].name}.",
                 hint="give a folder with the files of one table.",
                 code="different-columns",
             )
-    assert names is not None
-    return ParquetStream(path.name, names, n_rows, paths)
+        for name, kind in schema.items():
+            if columns[name] != kind:
+                raise DataError(
+                    f"{path.name}: column '{name}' has another type in {each.name} than in {paths[0].name}.",
+                    hint="write the files of the folder with the same types.",
+                    code="different-columns",
+                    column=name,
+                )
+    assert schema is not None
+    return ParquetStream(path.name, tuple(schema), n_rows, paths)
 
 
 def _batches(path: Path, frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:

@@ -15,7 +15,6 @@ from types import MappingProxyType
 import polars as pl
 
 from understudy.core.files.columns import KNOWN_NAMES, plain
-from understudy.core.files.identifiers import KINDS_OF_LEARNERS, identifies_one_person
 from understudy.core.files.outcomes import (
     TRUE_WORDS,
     PassMark,
@@ -24,6 +23,7 @@ from understudy.core.files.outcomes import (
     seem_low_grades,
     words_of,
 )
+from understudy.core.files.people.identifiers import KINDS_OF_LEARNERS, identifies_one_person
 from understudy.core.files.tables import ParquetTable, Table
 from understudy.core.files.times import DateOrder, read_each_time
 from understudy.errors import DataError

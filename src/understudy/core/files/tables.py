@@ -180,7 +180,10 @@ class ParquetTable:
 
     def sample(self) -> pl.DataFrame:
         """See `Table.sample`."""
-        frame = self._load(list(self.names), n_rows=SAMPLE_ROWS)
+        with intact(self.file, self._data):
+            rows = pl.scan_parquet(io.BytesIO(self._data)).select(self.names)
+            n_rows = rows.select(pl.len()).collect().item()
+            frame = rows.gather_every(max(1, -(-n_rows // SAMPLE_ROWS))).collect(engine="streaming")
         return FrameTable(self.file, self.names, frame, rows_from(1, frame)).sample()
 
     def flat(self) -> FrameTable:
@@ -196,9 +199,9 @@ class ParquetTable:
         flat = frame.select(fields)
         return FrameTable(self.file, tuple(flat.columns), flat, rows_from(1, flat))
 
-    def _load(self, names: list[str], n_rows: int | None = None) -> pl.DataFrame:
+    def _load(self, names: list[str]) -> pl.DataFrame:
         with intact(self.file, self._data):
-            return pl.read_parquet(io.BytesIO(self._data), columns=names, n_rows=n_rows)
+            return pl.read_parquet(io.BytesIO(self._data), columns=names)
 
 
 def read_parquet(source: Source) -> ParquetTable:

@@ -16,8 +16,8 @@ from typing import Any
 
 import polars as pl
 
-from understudy.core.files.faults import explaining_disk
-from understudy.core.files.scratch import remove_stale
+from understudy.core.files.storage.faults import explaining_disk
+from understudy.core.files.storage.scratch import remove_stale
 from understudy.errors import UsageError
 
 Row = dict[str, Any]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from understudy.core.files.faults import disk_error
+from understudy.core.files.storage.faults import disk_error
 from understudy.core.privacy.rosters import SCHEMA as ROSTER_SCHEMA
 from understudy.errors import DataError, MissingError
 

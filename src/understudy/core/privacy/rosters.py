@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.core.files.learner_ids import Digests, are_only_numbered, keyed_digests, within_file
+from understudy.core.files.people.learner_ids import Digests, are_only_numbered, keyed_digests, within_file
 from understudy.core.privacy.balance import counted_with, linked_with, spent_on
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION
 

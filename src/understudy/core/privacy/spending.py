@@ -9,9 +9,9 @@ do, and makes its release inside `account.charge(...)`. What happens then is the
 - what fails before noise was drawn is taken back. Once noise of a guarantee was drawn, an error keeps the charge:
   that it failed, where, and with which words may depend on the noisy result, and so says something about the learners
   (`SpentError` is for results that are known to be of no use);
-- two things say nothing about the noise, and are taken back as long as nothing was written: a fault of the machine
-  (`OSError`, as of a full disk), and an interrupt before writing began, since nothing that depends on the noise has
-  left the process by then, not even as progress. Who interrupts later may have looked at the unfinished file;
+- two things say nothing about the noise before writing began, and are taken back: a fault of the machine (`OSError`),
+  and an interrupt, since nothing that depends on the noise has left the process by then, not even as progress. Later
+  a disk may be full because the noisy result is large, and the user may have looked at the unfinished file;
 - once something was written the charge stays, and the exception's notes say what was charged and written.
 
 Simulated learners have no budget. That they are is known by the mark of the file, or declared: then the
@@ -383,9 +383,7 @@ class Account:
             return
         if once and isinstance(error, Exception):
             return  # it will be tried again
-        # Who interrupts may have looked at what was begun; an error comes by itself.
-        looked = written.begun() and not isinstance(error, Exception)
-        if not (once or written.now() or looked or _may_depend_on_noise(charge, error)):
+        if not (once or written.now() or _may_depend_on_noise(charge, error, begun=written.begun())):
             self.ledger.take_back(charge.card, "nothing was written")
             error.add_note("Nothing was written, and the charge was taken back.")
         else:
@@ -427,12 +425,16 @@ class Account:
         return f"The charge (card {charge.card}) stays in the ledger {self.ledger.path}, and {result}{why}."
 
 
-def _may_depend_on_noise(charge: Charge, error: BaseException) -> bool:
-    """Whether an error may say something about the noisy result: any may, once there is one, but for the machine's."""
-    if isinstance(error, SpentError):
-        return True
+def _may_depend_on_noise(charge: Charge, error: BaseException, *, begun: bool) -> bool:
+    """Whether an error or an interrupt may say something about the noisy result; `begun` says that writing had begun.
+
+    Any error may, once there is such a result. A fault of the machine comes by itself before writing began; then the
+    size of what is written decides. A user who interrupts may have looked at what was begun.
+    """
+    if not isinstance(error, Exception):
+        return begun
     drawn = charge.guarantee.formal and charge.noise.drawn
-    return drawn and isinstance(error, Exception) and not isinstance(error, OSError)
+    return isinstance(error, SpentError) or (drawn and (begun or not isinstance(error, OSError)))
 
 
 def _smaller_risk(error: RefusedError, risk: str, guarantee: Guarantee) -> RefusedError:

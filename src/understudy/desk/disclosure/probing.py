@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.core.files.arrays import read_arrays
 from understudy.core.files.source import keeping_values_inside
+from understudy.core.files.storage.arrays import read_arrays
 from understudy.desk.disclosure.replacement import Kind, ReplacementPlan
 from understudy.desk.domain.analysis import Analysis, Answer, Progress, RunsJobs
 from understudy.desk.domain.learners import LearnerTable

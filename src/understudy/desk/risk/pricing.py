@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.core.files.arrays import read_arrays
 from understudy.core.files.source import keeping_values_inside
+from understudy.core.files.storage.arrays import read_arrays
 from understudy.desk.disclosure.rounding import round_vector
 from understudy.desk.domain.analysis import Analysis, RunsJobs
 from understudy.desk.domain.learners import LearnerTable

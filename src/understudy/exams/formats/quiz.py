@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from understudy.core.files.learner_ids import folded_names
+from understudy.core.files.people.learner_ids import folded_names
 from understudy.core.files.tables import FrameTable, Table
 from understudy.core.files.words import counted
 from understudy.errors import DataError

@@ -20,11 +20,11 @@ from understudy.core.events.reading import (
 )
 from understudy.core.files.columns import Columns
 from understudy.core.files.outcomes import PassMark, has_direction
-from understudy.core.files.scratch import Scratch
+from understudy.core.files.people.withdrawals import Withdrawn, read_withdrawn
 from understudy.core.files.simulated import is_simulated
+from understudy.core.files.storage.scratch import Scratch
 from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import ParquetTable, Sheet
-from understudy.core.files.withdrawals import Withdrawn, read_withdrawn
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
 from understudy.exams.formats.answer_list import (

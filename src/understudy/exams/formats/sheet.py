@@ -12,14 +12,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.files.columns import Columns
-from understudy.core.files.identifiers import Identifier
-from understudy.core.files.learner_ids import digests_of_names
-from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.outcomes import NEEDS_LOW_MARK, PassMark, seem_low_grades
 from understudy.core.files.parquet import intact
+from understudy.core.files.people.identifiers import Identifier
+from understudy.core.files.people.learner_ids import digests_of_names
+from understudy.core.files.people.mentions import identifiers_in_actions
+from understudy.core.files.people.withdrawals import Withdrawn
 from understudy.core.files.source import Guess, Source, keeping_values_inside
 from understudy.core.files.tables import ParquetTable, Sheet
-from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted, share_of_points
 from understudy.errors import DataError, UsageError
 from understudy.exams.formats.cells import (

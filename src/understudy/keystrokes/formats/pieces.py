@@ -13,7 +13,7 @@ from understudy.core.engine.engine import ThisMachine
 from understudy.core.engine.progress import each
 from understudy.core.events.partitions import partition
 from understudy.core.files.notes import add_up
-from understudy.core.files.scratch import Scratch
+from understudy.core.files.storage.scratch import Scratch
 from understudy.core.files.streams import Stream
 from understudy.keystrokes.formats.clock import Zones
 from understudy.keystrokes.formats.events import choose_columns, read_events

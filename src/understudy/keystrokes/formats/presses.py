@@ -57,8 +57,9 @@ class Named:
     @classmethod
     def of(cls, rows: Rows) -> Named:
         """Leave out rows without a learner; those without a time as well, but these break chains."""
-        who, raw = coded(rows.frame["learner"].cast(pl.String))
-        learner, names = regrouped(who, [name.strip() or None for name in raw])
+        # Stripped as partitions are (`partition`), so that a learner's rows are in one of them.
+        who, raw = coded(rows.frame["learner"].cast(pl.String).str.strip_chars())
+        learner, names = regrouped(who, [name or None for name in raw])
         if n_nobody := int((learner < 0).sum()):
             rows.left_out[NO_LEARNER] += n_nobody
             rows.frame = rows.frame.filter(pl.Series(learner >= 0))
@@ -193,7 +194,11 @@ def _events(
             stated = is_stated(frame["release"])
             zones_of_releases = Zones.of(frame["release"].filter(stated), lines.filter(stated))
     elif "hold" in frame.columns:
-        unit = unit_in_name(rows.columns["hold"]) or notation.hold_unit
+        unit = unit_in_name(rows.columns["hold"])
+        if unit is None:
+            unit = notation.hold_unit
+            hint = "state the unit in the column's name, as in hold_ms."
+            rows.guesses.append(Guess("what times of holding count, from how long keys are down", hint=hint))
         events = replace(events, hold=read_holds(frame["hold"], unit))
     return events, keys, (zones, zones_of_releases)
 

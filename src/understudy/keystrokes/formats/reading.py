@@ -19,11 +19,11 @@ from understudy.core.engine.engine import scratch_parent
 from understudy.core.files.columns import plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import JsonTable, json_table
-from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.origin import Origin
-from understudy.core.files.scratch import Scratch
+from understudy.core.files.people.learner_ids import digests_of_names
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Guess, Source, decode, first_lines, open_source
+from understudy.core.files.storage.scratch import Scratch
 from understudy.core.files.streams import Stream, begin_of_text, open_parquet, open_text
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet

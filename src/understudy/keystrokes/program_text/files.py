@@ -20,8 +20,8 @@ import polars as pl
 
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser
 from understudy.core.files.delimited import guess_separator, read_delimited
-from understudy.core.files.identifiers import EMAIL
 from understudy.core.files.json_records import load_records
+from understudy.core.files.people.identifiers import EMAIL
 from understudy.core.files.source import decode, open_source
 from understudy.core.files.writing import check_not_input, new_folder, write_bytes
 from understudy.core.options import settled

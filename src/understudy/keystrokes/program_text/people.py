@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from understudy.core.files.identifiers import EMAIL
+from understudy.core.files.people.identifiers import EMAIL
 from understudy.core.files.source import decode, open_source
 from understudy.errors import DataError
 from understudy.keystrokes.program_text.tokens import WORD

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from understudy.core.files.faults import explaining_disk
+from understudy.core.files.storage.faults import explaining_disk
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import DataError, UsageError

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.extras import require_extra
-from understudy.core.files.arrays import read_arrays
 from understudy.core.files.source import keeping_values_inside, open_source
+from understudy.core.files.storage.arrays import read_arrays
 from understudy.core.files.words import counted
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise

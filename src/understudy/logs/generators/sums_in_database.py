@@ -4,9 +4,13 @@ Each is the sum of the same function of the same method of `WalkStatistics`, wit
 compares them on the same log. What is released of them, and what it costs, is the generator's business as ever.
 
 The proof of each sum is that of its kernel. It rests on what a single learner adds, which is what the subqueries by
-learner compute, and on three facts that hold here by construction:
+learner compute, and on four facts that hold here by construction:
 
 - A learner is one group: `understudy_walks` has one number for each id, and every subquery that clips groups by it.
+- What a learner adds follows from their own rows, to the last bit: floats of a learner are added up in the order of
+  their actions (`_in_order`). A database adds in any order otherwise, which other learners' rows and the threads
+  decide; with an order it gathers a group's rows, sorts them, and adds one after the other. That holds for DuckDB
+  and PostgreSQL, neither of which splits such a sum between threads or workers.
 - A learner's vector is scaled down to the norm before anything is added up over learners: `_clipped`.
 - What is added up are whole numbers, rounded towards zero, so neither the order of rows nor the database's arithmetic
   can carry a learner past the norm; and sums of whole numbers are exact.
@@ -121,7 +125,7 @@ class DatabaseStatistics:
         known = self._walks.numbers(
             "understudy_jumping",
             "action bigint, place bigint",
-            [(code, at) for at, code in enumerate(actions)],
+            [(code, at) for at, code in enumerate(actions.tolist())],
         )
         entries = (
             f"SELECT learner, source.place * {n} + target.place AS place, count(*) AS entry FROM "
@@ -141,7 +145,7 @@ class DatabaseStatistics:
     def curvature(self, easiness: Floats, weight: Floats, norm: float, most: float) -> Total:
         """See `WalkStatistics.curvature`: a learner's is scaled down like their slopes, then cut at `most`."""
         per_learner = (
-            f"SELECT learner, sum(curvature) * {_factor('sum(entry * entry)', norm)} AS part "
+            f"SELECT learner, {_in_order('curvature', 'place')} * {_factor(norm)} AS part "
             f"FROM ({self._residuals(easiness, weight)}) AS residuals GROUP BY learner"
         )
         part = f"greatest({literal(0.0)}, least({literal(most)}, part)) * {literal(RESOLUTION / most)}"
@@ -205,10 +209,10 @@ class DatabaseStatistics:
             f"SELECT learner, {literal(0.0)} AS ability, {literal(1.0)} AS bend, "
             "CASE WHEN n = 0 THEN 0 ELSE 1 END AS going FROM understudy_lengths",
         )
+        bend = _in_order("attempts * chance * (1 - chance)", "action")
         step = (
-            "SELECT learner, ability, (sum(successes - attempts * chance) - ability) / "
-            "(1 + sum(attempts * chance * (1 - chance))) AS step, "
-            f"1 + sum(attempts * chance * (1 - chance)) AS bend FROM (SELECT pairs.*, ability, {_CHANCE} AS chance "
+            f"SELECT learner, ability, ({_in_order('successes - attempts * chance', 'action')} - ability) / "
+            f"(1 + {bend}) AS step, 1 + {bend} AS bend FROM (SELECT pairs.*, ability, {_CHANCE} AS chance "
             f"FROM {self._pairs} AS pairs JOIN {found.state} AS state USING (learner) "
             f"JOIN {found.easy} AS easy USING (action) WHERE going = 1) AS chances GROUP BY learner, ability"
         )
@@ -275,11 +279,15 @@ _NUMBERS = itertools.count()
 _CHANCE = "1 / (1 + exp(-(easiness + ability)))"
 
 
-def _factor(square: str, norm: float) -> str:
-    """By how much a learner's vector is scaled down to reach the norm, from the sum of its squares."""
-    return (
-        f"least({literal(1.0)}, {literal(norm)} / greatest(sqrt(CAST({square} AS float8)), {literal(1e-12)}))"
-    )
+def _in_order(number: str, order: str) -> str:
+    """A learner's sum of floats, whose last bits would else depend on how threads share out everybody's rows."""
+    return f"sum({number} ORDER BY {order})"
+
+
+def _factor(norm: float) -> str:
+    """By how much a learner's vector, the entries of a group, is scaled down to reach the norm."""
+    square = f"CAST({_in_order('entry * entry', 'place')} AS float8)"
+    return f"least({literal(1.0)}, {literal(norm)} / greatest(sqrt({square}), {literal(1e-12)}))"
 
 
 def _clipped(entries: str, norm: float) -> str:
@@ -288,7 +296,7 @@ def _clipped(entries: str, norm: float) -> str:
     (learner, place) occurs once. With f = min(1, norm / |v|) a learner adds trunc(v f R / norm (1 - 1e-9)), whose
     L2 norm is at most R: rounding towards zero only shortens it, and a billionth is more than what floats lose.
     """
-    factors = f"SELECT learner, {_factor('sum(entry * entry)', norm)} AS factor FROM entries GROUP BY learner"
+    factors = f"SELECT learner, {_factor(norm)} AS factor FROM entries GROUP BY learner"
     part = f"CAST(entry AS float8) * factor * {literal(RESOLUTION / norm)} * {literal(LESS)}"
     return (
         f"WITH entries AS ({entries}), factors AS ({factors}) "

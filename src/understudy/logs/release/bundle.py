@@ -39,7 +39,7 @@ from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page, citation, with_decisions
 from understudy.logs.release.codebook import codebook
 from understudy.logs.release.report import report_page
-from understudy.logs.synthesize import Sampling, check_budget, fitted
+from understudy.logs.synthesize import Sampling, check_budget, check_room, fitted
 from understudy.logs.trial import check_size
 
 # Without a guarantee, a release is refused when the strongest attack reaches more than this AUC...
@@ -169,6 +169,7 @@ def release(
     generator = chosen_generator(given, epsilon, options.risk, log)
     folder = Path(out)
     check_new(folder, folder=True)
+    check_room(log, options.n_learners, folder)
     log.origin.refuse_people("the synthetic file", log.actions)
     check_size(log)
     accepted, figures = options.accept_risk.strip(), options.publish_figures

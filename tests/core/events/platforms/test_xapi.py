@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from understudy.core.files.identifiers import Identifier
+from understudy.core.files.people.identifiers import Identifier
 from understudy.errors import DataError, UsageError
 from understudy.logs.reading import read_log
 

@@ -19,8 +19,8 @@ from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.log_columns import read_log_columns
 from understudy.core.events.people_in_text import without_addresses
 from understudy.core.files.columns import FULL_NAMES, Columns, plain
-from understudy.core.files.identifiers import Identifier
 from understudy.core.files.json_records import cell_text, load_json
+from understudy.core.files.people.identifiers import Identifier
 from understudy.core.files.source import Text, keeping_values_inside
 from understudy.core.files.tables import FrameTable, Table, WithoutMarks, rows_from
 from understudy.core.files.words import counted

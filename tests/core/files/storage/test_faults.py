@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from tests.support.small_disk import leave, small_disk
-from understudy.core.files.faults import DiskError, disk_error, explaining_disk
-from understudy.core.files.scratch import Scratch, reserve
+from understudy.core.files.storage.faults import DiskError, disk_error, explaining_disk
+from understudy.core.files.storage.scratch import Scratch, reserve
 from understudy.core.files.writing import new_folder, write_bytes, write_table
 from understudy.core.privacy.ledger import Ledger
 from understudy.errors import MissingError, UsageError

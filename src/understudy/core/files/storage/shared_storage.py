@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.extras import needs_extra
-from understudy.core.files.scratch import Scratch
+from understudy.core.files.storage.scratch import Scratch
 from understudy.errors import MissingError, UnderstudyError, UsageError
 
 Array = NDArray[np.generic]

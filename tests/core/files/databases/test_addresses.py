@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.core.files.addresses import DatabaseAddress, database_address, refuse_address
-from understudy.core.files.database_streams import is_ordered
+from understudy.core.files.databases.addresses import DatabaseAddress, database_address, refuse_address
+from understudy.core.files.databases.streams import is_ordered
 from understudy.errors import UsageError
 
 

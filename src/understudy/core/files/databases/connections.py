@@ -6,15 +6,15 @@ import io
 import re
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
 import polars as pl
 
 from understudy.core.extras import needs_extra, require_extra
-from understudy.core.files.addresses import DatabaseAddress
-from understudy.core.files.scratch import Scratch
+from understudy.core.files.databases.addresses import DatabaseAddress
+from understudy.core.files.storage.scratch import Scratch
 from understudy.errors import DataError, MissingError, UnderstudyError, UsageError
 
 # What DuckDB may take of the memory; what needs more goes to a scratch folder.
@@ -27,7 +27,10 @@ _MOST_LISTED = 20
 ColumnKind = Literal["time", "number", "text", "boolean", "other"]
 _KINDS: dict[str, ColumnKind] = {
     **dict.fromkeys(("timestamp", "timestamptz", "date"), "time"),
-    **dict.fromkeys(("int", "bigint", "hugeint", "smallint", "tinyint", "float", "double", "real"), "number"),
+    **dict.fromkeys(
+        ("int", "integer", "uinteger", "bigint", "hugeint", "smallint", "tinyint", "float", "double", "real"),
+        "number",
+    ),
     **dict.fromkeys(("numeric", "decimal", "uint", "ubigint", "uhugeint", "usmallint", "utinyint"), "number"),
     **dict.fromkeys(("text", "varchar", "bpchar", "char", "name", "uuid", "enum"), "text"),
     **dict.fromkeys(("bool", "boolean"), "boolean"),
@@ -53,6 +56,9 @@ class Database(Protocol):
 
     def run(self, statement: str) -> None:
         """Run a statement that has no result."""
+
+    def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Write rows into a temporary table, as values and never as a part of a statement."""
 
     def blocks(self, query: str, n_rows: int) -> Iterator[pl.DataFrame]:
         """The rows of a query in its order, about so many at a time; no more of them are in memory."""
@@ -142,6 +148,14 @@ class _DuckDB:
         with self._our_errors():
             self._connection.execute(statement)
 
+    def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        if not rows:
+            return
+        with self._our_errors():
+            self._connection.register("understudy_rows", pl.DataFrame(rows, orient="row").to_arrow())
+            self._connection.execute(f"INSERT INTO {table} SELECT * FROM understudy_rows")
+            self._connection.unregister("understudy_rows")
+
     def blocks(self, query: str, n_rows: int) -> Iterator[pl.DataFrame]:
         with self._our_errors():
             for batch in self._connection.sql(query).to_arrow_reader(n_rows):
@@ -156,10 +170,11 @@ class _DuckDB:
         except (library.ParserException, library.CatalogException, library.BinderException) as error:
             # These are about the statement; others may quote what is in a cell.
             raise _bad_query(self.name, str(error).split("\n")[0].partition(": ")[2]) from None
-        except library.IOException as error:
-            if opening and "lock" in str(error):
+        except (library.IOException, library.ConnectionException) as error:
+            # The second: it is open in this program, in another way.
+            if opening and ("lock" in str(error) or isinstance(error, library.ConnectionException)):
                 raise MissingError(
-                    f"{self.name} is open in another program, which may write to it.",
+                    f"{self.name} is open elsewhere, where it may be written to.",
                     hint="close it there, or give a copy of the file.",
                     code="database-locked",
                 ) from None
@@ -191,8 +206,21 @@ class _PostgreSQL:
         weakref.finalize(self, self._connection.close)
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         self._connection.read_only = read_only
-        for setting in ("TimeZone = 'UTC'", "DateStyle = 'ISO'", "client_encoding = 'UTF8'"):
+        for setting in (
+            "TimeZone = 'UTC'",
+            "DateStyle = 'ISO'",
+            "client_encoding = 'UTF8'",
+            # Off, a backslash in our texts would be more than a character.
+            "standard_conforming_strings = on",
+        ):
             self.run(f"SET {setting}")
+        if not read_only and self.rows("SHOW server_encoding") != [("UTF8",)]:
+            raise UsageError(
+                f"{self.name}: asked to compute inside a database, and its encoding is not UTF8.",
+                hint="leave `in_database` out: then the rows are read.",
+                code="not-in-database",
+                settings=("in_database",),
+            )
 
     def tables(self) -> list[tuple[str, str]]:
         found = self.rows(
@@ -223,6 +251,15 @@ class _PostgreSQL:
     def run(self, statement: str) -> None:
         with self._our_errors(), self._connection.cursor() as cursor:
             cursor.execute(statement)
+
+    def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        with (
+            self._our_errors(),
+            self._connection.cursor() as cursor,
+            cursor.copy(f"COPY {table} FROM STDIN") as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
 
     def blocks(self, query: str, n_rows: int) -> Iterator[pl.DataFrame]:
         """See `Database.blocks`: texts as PostgreSQL writes them, which sends them row by row."""

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from understudy.core.files import learner_ids
-from understudy.core.files.blake2 import blake2_numbers
-from understudy.core.files.learner_ids import (
+from understudy.core.files.people import learner_ids
+from understudy.core.files.people.blake2 import blake2_numbers
+from understudy.core.files.people.learner_ids import (
     are_only_numbered,
     digests_of,
     digests_of_names,

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from understudy.core.files import mentions
-from understudy.core.files.identifiers import Identifier, NamedPeople
-from understudy.core.files.mentions import identifiers_in_actions
+from understudy.core.files.people import mentions
+from understudy.core.files.people.identifiers import Identifier, NamedPeople
+from understudy.core.files.people.mentions import identifiers_in_actions
 from understudy.errors import DataError
 from understudy.logs.reading import read_log
 

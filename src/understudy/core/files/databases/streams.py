@@ -9,8 +9,8 @@ from functools import cached_property
 
 import polars as pl
 
-from understudy.core.files.addresses import DatabaseAddress
-from understudy.core.files.databases import Database, open_database, quoted, selected
+from understudy.core.files.databases.addresses import DatabaseAddress
+from understudy.core.files.databases.connections import Database, open_database, quoted, selected
 from understudy.core.files.source import Guess
 from understudy.core.files.tables import SAMPLE_ROWS, FrameTable, rows_from
 from understudy.errors import DataError, UsageError

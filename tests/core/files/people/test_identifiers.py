@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.core.files.identifiers import Identifier
+from understudy.core.files.people.identifiers import Identifier
 from understudy.logs.reading import read_log
 
 

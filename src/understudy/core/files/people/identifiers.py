@@ -7,7 +7,7 @@ alone: only what can hardly be anything else counts as content.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -141,6 +141,26 @@ class NamedPeople:
     kind: str
     values: pl.Series
     by_position: bool = False
+    position: int | None = None
+    """Where the column is in a table, if it is one of a table."""
+    n_pairs: int = 0
+    """Where the column may hold titles of tasks: how many pairs of a learner and a value there are,"""
+    n_learners: int = 0
+    """and of how many learners."""
+
+    @property
+    def are_people(self) -> bool:
+        """Whether a learner has about one value of the column: one of titles has one per task."""
+        return self.n_pairs <= 1.5 * self.n_learners
+
+    def __add__(self, others: NamedPeople) -> NamedPeople:
+        """With those whom the same column names in other learners' rows."""
+        return replace(
+            self,
+            values=pl.concat([self.values, others.values]).unique(),
+            n_pairs=self.n_pairs + others.n_pairs,
+            n_learners=self.n_learners + others.n_learners,
+        )
 
 
 def identifiers_in(table: Table, columns: Mapping[str, str]) -> tuple[list[Identifier], list[NamedPeople]]:
@@ -166,8 +186,8 @@ def identifiers_in(table: Table, columns: Mapping[str, str]) -> tuple[list[Ident
         if readable and role not in ("learner", "action"):
             learner = table.names.index(columns["learner"])
             named = table.read({"learner": learner, "person": position}).cast(pl.String)
-            if plain(name) not in _PERHAPS_TITLES or _one_each(named):
-                people.append(NamedPeople(shown, verdict[0], named["person"], by_position=shown != name))
+            counts = _count_pairs(named) if plain(name) in _PERHAPS_TITLES else (0, 0)
+            people.append(NamedPeople(shown, verdict[0], named["person"], shown != name, position, *counts))
     return found, people
 
 
@@ -191,10 +211,10 @@ def _known(name: str) -> bool:
     return plain(name) in _KIND_OF_NAME or plain(name) in _PERHAPS_PEOPLE or count_known([name]) > 0
 
 
-def _one_each(named: pl.DataFrame) -> bool:
-    """Whether a learner has about one value of a column: a title's column has one per task."""
+def _count_pairs(named: pl.DataFrame) -> tuple[int, int]:
+    """How many pairs of a learner and a person there are, and of how many learners."""
     pairs = named.drop_nulls().select("learner", "person").unique()
-    return pairs.height <= 1.5 * pairs["learner"].n_unique()
+    return pairs.height, pairs["learner"].n_unique()
 
 
 def _by_name(name: str, values: pl.Series) -> tuple[str, str] | None:

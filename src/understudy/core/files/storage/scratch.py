@@ -10,7 +10,7 @@ import tempfile
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from understudy.core.files.faults import explaining_disk
+from understudy.core.files.storage.faults import explaining_disk
 from understudy.errors import UsageError
 
 _PREFIX = "understudy-scratch"

@@ -57,7 +57,7 @@ def _digests(data: bytes, sizes: NDArray[np.integer[Any]], key: bytes = b"") -> 
     """Of the values that lie in `data` one after the other."""
     if len(sizes) >= _MANY:
         # Imported here: a class is digested before the compiled one is loaded.
-        from understudy.core.files.blake2 import blake2_numbers
+        from understudy.core.files.people.blake2 import blake2_numbers
 
         return blake2_numbers(data, sizes.astype(np.int64), key)
     ends = np.cumsum(sizes, dtype=np.int64).tolist()

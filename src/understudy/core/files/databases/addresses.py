@@ -16,7 +16,9 @@ from understudy.errors import UsageError
 
 Kind = Literal["duckdb", "postgresql"]
 
-_BEGIN = re.compile(r"(duckdb:|postgres(?:ql)?://)")
+_BEGIN = re.compile(r"\s*(?:(duckdb):|postgres(?:ql)?://)", re.IGNORECASE)
+# Any address, also one whose slashes a path has made one; a drive has a single letter.
+_ANY = re.compile(r"\s*(?:duckdb:|[a-z][\w+.:-]+:/)", re.IGNORECASE)
 _FORMS = "duckdb:FILE?table=NAME, postgresql://USER@HOST/DATABASE?table=NAME, or query=SELECT ... in place of the table"
 
 
@@ -32,6 +34,11 @@ class DatabaseAddress:
     @classmethod
     def parse(cls, text: str) -> DatabaseAddress:
         """An address as a user types it; a query comes last, and is taken as it is."""
+        begin = _BEGIN.match(text)
+        if begin is None:
+            raise _unknown()
+        kind: Kind = "duckdb" if begin[1] else "postgresql"
+        text = ("" if begin[1] else "postgresql://") + text[begin.end() :]
         before, mark, query = text.partition("query=")
         if mark and before[-1:] not in ("?", "&"):
             before, query = text, ""
@@ -40,7 +47,6 @@ class DatabaseAddress:
         tables = [each.removeprefix("table=") for each in given if each.startswith("table=")]
         others = [each for each in given if not each.startswith("table=")]
         found = tables[0] if tables else ""
-        kind: Kind = "duckdb" if text.startswith("duckdb:") else "postgresql"
         if len(tables) > 1 or bool(found) == bool(query.strip()) or (kind == "duckdb" and others):
             raise UsageError(
                 "an address of a database names one table or one query.",
@@ -48,7 +54,7 @@ class DatabaseAddress:
                 code="bad-address",
             )
         if kind == "duckdb":
-            return cls(kind, place.removeprefix("duckdb:"), found, query.strip())
+            return cls(kind, place, found, query.strip())
         # The client knows its own parameters, such as sslmode.
         return cls(kind, place + ("?" + "&".join(others) if others else ""), found, query.strip())
 
@@ -66,6 +72,9 @@ class DatabaseAddress:
             parts = urlsplit(self.place)
             host = parts.hostname
         except ValueError:
+            return "PostgreSQL"
+        if "@" in parts.path + parts.query + parts.fragment:
+            # A password with a slash or the like: what looks like the host or the database is a part of it.
             return "PostgreSQL"
         return " on ".join(filter(None, (parts.path.strip("/") or "PostgreSQL", host)))
 
@@ -94,16 +103,24 @@ def database_address(given: object) -> DatabaseAddress | None:
     """The address that a user gave in place of a file, or None if it is a file."""
     if isinstance(given, DatabaseAddress):
         return given
-    if isinstance(given, str) and _BEGIN.match(given):
+    if isinstance(given, str) and _ANY.match(given):
         return DatabaseAddress.parse(given)
     return None
 
 
 def refuse_address(path: Path) -> None:
     """Refuse an address of a database where only files are read; a message about a missing file would show it."""
-    if _BEGIN.match(str(path).replace(":/", "://", 1)):
+    if _ANY.match(str(path)):
         raise UsageError(
             "asked to read a database where only files are read.",
             hint="inspect, synthesize, study and release read logs in databases; for the rest, export the table.",
             code="not-a-file",
         )
+
+
+def _unknown() -> UsageError:
+    return UsageError(
+        "this is an address, of a kind that is not read.",
+        hint=f"give a file, or {_FORMS}.",
+        code="bad-address",
+    )

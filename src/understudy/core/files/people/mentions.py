@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from understudy.core.files.identifiers import (
+from understudy.core.files.people.identifiers import (
     EMAIL,
     PHONES,
     Identifier,
@@ -70,7 +70,7 @@ def identifiers_in_actions(
         ("phone number", "a phone number", is_any(undated, _PHONES_WITHIN) | is_any(actions, PHONES)),
         ("learner id", "a learner's id", texts.mention(_of_learners(learners))),
     ]
-    for named in people:
+    for named in (each for each in people if each.are_people):
         shown = named.column if named.by_position else f"column '{named.column}'"
         checks.append((named.kind, f"what {shown} says of a person", texts.mention(_of_people(named))))
     return [

@@ -1,8 +1,8 @@
 """What a disk refuses, as errors of ours: no room, no permission, a broken disk.
 
 Libraries say it each in their own way: polars raises an error of its own about Parquet, numpy counts what it could not
-write. A `DiskError` is an `OSError` too: a fault of the machine says nothing about a result, so that a charge may be
-taken back (`core/privacy/spending.py`).
+write. A `DiskError` is an `OSError` too: before writing began a fault of the machine says nothing about a result, so
+that a charge may be taken back (`core/privacy/spending.py`).
 """
 
 from __future__ import annotations
@@ -56,12 +56,7 @@ def disk_error(error: Exception, place: Path | None, settings: tuple[str, ...] =
             code="disk-full",
         )
     if number in _FULL:
-        return DiskError(
-            f"there is no room for {place}: {_free(place)} on its disk; nothing of it was kept.",
-            hint="free some space, or choose a place on another disk.",
-            code="disk-full",
-            settings=settings,
-        )
+        return _no_room(place, settings)
     if number == errno.EFBIG:
         return DiskError(
             f"{place} would be larger than a file may be here; nothing of it was kept.",
@@ -84,6 +79,21 @@ def disk_error(error: Exception, place: Path | None, settings: tuple[str, ...] =
             settings=settings,
         )
     return None
+
+
+def require_room(place: Path, n_bytes: int) -> None:
+    """Refuse to begin what needs about so many bytes where there are fewer."""
+    if shutil.disk_usage(place.parent).free < n_bytes:
+        raise _no_room(place, ("out",))
+
+
+def _no_room(place: Path, settings: tuple[str, ...]) -> DiskError:
+    return DiskError(
+        f"there is no room for {place}: {_free(place)} on its disk; nothing of it was kept.",
+        hint="free some space, or choose a place on another disk.",
+        code="disk-full",
+        settings=settings,
+    )
 
 
 def _number(error: Exception) -> int | None:

@@ -1,0 +1,1 @@
+"""Logs in databases: addresses, connections, rows in blocks."""

@@ -1,0 +1,1 @@
+"""Where files are kept for a while, and what a disk refuses."""
