@@ -21,6 +21,7 @@ from understudy.core.pages.figures import MUTED, Figure, data
 
 TABLE = ROOT / "docs/explanation/scale.csv"
 PAGE = ROOT / "docs/explanation/scale.md"
+FIGURES = ROOT / "docs/explanation/scale"
 BEGIN, END = "<!-- sizes -->", "<!-- end of sizes -->"
 # Learners by millions of rows: each has 200 rows in the mean.
 SIZES = {1: 5_000, 10: 50_000, 100: 500_000}
@@ -142,7 +143,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         measure(chosen.folder or Path(temporary), chosen.sizes, chosen.only)
     PAGE.write_text(render(), encoding="utf-8")
-    picture().save(PAGE.parent / "scale", "sizes")
+    FIGURES.mkdir(exist_ok=True)
+    picture().save(FIGURES, "sizes")
 
 
 if __name__ == "__main__":
