@@ -121,7 +121,9 @@ def picture() -> Figure:
     )
     y = alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds on two cores")
     color = alt.Color(
-        "command:N", sort=list(COMMANDS), legend=alt.Legend(orient="top", columns=1, title=None)
+        "command:N",
+        sort=list(COMMANDS),
+        legend=alt.Legend(orient="top", columns=1, title=None, labelLimit=400),
     )
     chart = alt.layer(
         alt.Chart(data(guide)).mark_line(color=MUTED, strokeDash=[5, 4]).encode(x=x, y=y),
