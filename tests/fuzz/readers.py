@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
@@ -146,5 +145,4 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
     }
 )
 
-os.environ["UNDERSTUDY_DEBUG"] = "1"
 _SCHEMA = Schema.read(Path(__file__).parent / "corpus" / "schema" / "cohort.toml")

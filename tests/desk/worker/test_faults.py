@@ -291,7 +291,7 @@ def test_a_full_disk_is_told_and_nothing_is_half_done(tmp_path, caplog):
             worker.do_one()
         assert small.state(held) == "output held"
         assert small.state(approved) in ("approved", "running")
-    assert "MissingError" in caplog.text
+    assert "DiskError" in caplog.text
     let_go(small)
     small.work()
     assert small.state(approved) == "output held"
@@ -321,14 +321,14 @@ def test_a_ledger_without_room_holds_a_release_up_and_nothing_leaves(lenient, mo
 
     with monkeypatch.context() as patch:
         patch.setattr("understudy.core.privacy.ledger.sqlite3.connect", full)
-        with pytest.raises(MissingError, match="full"):
+        with pytest.raises(MissingError, match="no room"):
             fill_up()
         with lenient.worker() as worker:
             assert worker.do_one()
         assert lenient.state(name) == "being released"
         assert views.request(lenient.desk, lenient.researcher, name).released is None
         assert entries(lenient) == []
-    assert "MissingError" in caplog.text
+    assert "DiskError" in caplog.text
     assert str(ledger.path) not in caplog.text
     let_go(lenient)
     lenient.work()
