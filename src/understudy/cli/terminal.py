@@ -216,14 +216,15 @@ def complain(
 class TerminalProgress:
     """Shows tasks as bars on a terminal; elsewhere a line now and then, so that a log shows life.
 
-    Nothing is shown where nobody looks: with `quiet`, and in continuous integration, which sets CI.
+    Nothing is shown where nobody looks: with `quiet`, and without a terminal in continuous integration, which sets CI.
     """
 
     # Seconds between two lines where there is no terminal, and before the first.
     LINE_EVERY = 10.0
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet = quiet or os.environ.get("CI", "").lower() not in ("", "0", "false")
+        self._quiet = quiet
+        self._no_lines = quiet or os.environ.get("CI", "").lower() not in ("", "0", "false")
 
     @contextlib.contextmanager
     def task(self, name: str, total: int | None) -> Iterator[Task]:
@@ -232,7 +233,7 @@ class TerminalProgress:
 
         console = Console(stderr=True)
         if self._quiet or not console.is_terminal:
-            with _Lines(name, total, None if self._quiet else self.LINE_EVERY) as lines:
+            with _Lines(name, total, None if self._no_lines else self.LINE_EVERY) as lines:
                 yield lines
             return
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

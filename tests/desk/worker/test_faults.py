@@ -291,7 +291,7 @@ def test_a_full_disk_is_told_and_nothing_is_half_done(tmp_path, caplog):
             worker.do_one()
         assert small.state(held) == "output held"
         assert small.state(approved) in ("approved", "running")
-    assert "DiskError" in caplog.text
+    assert "MissingError" in caplog.text
     let_go(small)
     small.work()
     assert small.state(approved) == "output held"
