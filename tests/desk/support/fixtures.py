@@ -101,7 +101,8 @@ class InProcess:
         np.random.seed(job.seed % 2**32)  # noqa: NPY002 -- as the sandbox does for code that we did not write
         try:
             exec(compile(job.code, "<submitted>", "exec"), names)  # noqa: S102
-            given = names[job.entry](**{name: frame.to_pandas() for name, frame in tables.items()})
+            frames = {name: frame.to_pandas() for name, frame in tables.items()}
+            given = names[job.entry](**job.arguments, **frames)
         except Exception as error:
             trace, line = error.__traceback__, None
             while trace is not None:

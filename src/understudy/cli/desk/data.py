@@ -60,6 +60,8 @@ def add(
     a_table(synthetic, "the synthetic table")
     if options.summary is not None:
         existing(options.summary, "the summary")
+    if options.schema is not None:
+        existing(options.schema, "the schema")
     with opened(folder) as desk:
         from understudy.desk.service import data_sets
 

@@ -25,8 +25,10 @@ from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table
 from understudy.desk.domain.people import NotFoundError, Person, Role, require_role
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.states import State
+from understudy.desk.private.schema import Schema
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.service import Desk
+from understudy.desk.service.public_schemas import PublicSchema, refuse_several_rows
 from understudy.desk.store import audit_log
 from understudy.desk.store.settings import LEDGER
 from understudy.desk.store.tables import DataSetRow, RequestRow, WithdrawalRow, forget_runs
@@ -49,6 +51,8 @@ class DataSetView:
     simulated: bool
     closed: bool
     n_requests: int
+    schema: Schema | None
+    """What is public about its columns, for private questions."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,6 +74,7 @@ def register(
     synthetic: Path,
     policy: Policy,
     summary: Path | None = None,
+    schema: Path | None = None,
     learner: str = LEARNER,
     ledger: Path | None = None,
     population: str = "",
@@ -77,9 +82,10 @@ def register(
 ) -> DataSetView:
     """Register a data set. Analyses will see the columns of the synthetic table, and no others."""
     require_role(who, Role.CUSTODIAN)
-    for path, words in ((real, "the real data"), (synthetic, "the synthetic data"), (summary, "the summary")):
+    files = {"real data": real, "synthetic data": synthetic, "summary": summary, "schema": schema}
+    for words, path in files.items():
         if path is not None and not path.is_file():
-            raise UsageError(f"there is no file for {words}.", hint="check the path that you gave.")
+            raise UsageError(f"there is no file for the {words}.", hint="check the path that you gave.")
     stand_in = read_table(synthetic, "the synthetic data")
     own = read_table(real, "the real data")
     columns = [name for name in stand_in.columns if name not in (LEARNER, learner)]
@@ -90,6 +96,10 @@ def register(
     if summary is not None:
         # Whether it is about this table is found now, and not with the first request.
         StageOne.of(summary, table)
+    public = None
+    if schema is not None:
+        public = PublicSchema.read(schema).of_columns(columns)
+        refuse_several_rows(table)
     if population and not simulated:
         population = resolve_population(population, real, simulated=False)
     population = population or (SIMULATED_POPULATION if simulated else FOLDER_POPULATION)
@@ -107,6 +117,7 @@ def register(
             summary=None if summary is None else str(summary.resolve()),
             learner=learner,
             columns=columns,
+            schema=None if public is None else public.to_json(),
             n_learners=table.n_learners,
             policy=policy.to_json(),
             ledger=str(kept),
@@ -257,6 +268,11 @@ def account_of(row: DataSetRow) -> Account:
     )
 
 
+def public_of(row: DataSetRow) -> PublicSchema | None:
+    """What is public about the columns of a data set, if it was declared."""
+    return None if row.schema is None else PublicSchema.from_json(row.schema)
+
+
 def policy_of(row: DataSetRow) -> Policy:
     """The limits of a data set."""
     return Policy.from_json(row.policy)
@@ -331,6 +347,7 @@ def _same_kinds(real: pl.DataFrame, synthetic: pl.DataFrame) -> None:
 
 def _view(session: Session, row: DataSetRow) -> DataSetView:
     n_requests = session.scalar(select(func.count()).where(RequestRow.data_set_id == row.id)) or 0
+    public = public_of(row)
     return DataSetView(
         row.name,
         row.title,
@@ -341,6 +358,7 @@ def _view(session: Session, row: DataSetRow) -> DataSetView:
         row.simulated,
         row.closed,
         n_requests,
+        None if public is None else public.schema,
     )
 
 

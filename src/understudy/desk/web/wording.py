@@ -17,6 +17,7 @@ CONFIRMATIONS = {
     "submitted": "Submitted. The code runs on the synthetic data first.",
     "withdrawn": "The request is withdrawn.",
     "approved": "Approved. The code will run on the real data; this releases nothing.",
+    "answered": "Approved. The ledger is charged, and the answers leave with their guarantee.",
     "returned": "The request went back to its researcher.",
     "refused": "The request is refused, and its researcher can read why.",
     "cancelled": "The run is cancelled. The request waits for review again.",

@@ -16,7 +16,7 @@ from understudy.desk.domain.certificate import MEANING_OF_PRICE
 from understudy.desk.domain.people import NotAllowedError, Person
 from understudy.desk.domain.results import Results
 from understudy.desk.domain.states import ENDED, State, life_order, step_of
-from understudy.desk.service import Desk, data_sets, feedback, releases, requests, views
+from understudy.desk.service import Desk, data_sets, feedback, private_answers, releases, requests, views
 from understudy.desk.service.notices import notices
 from understudy.desk.service.views import RequestView
 from understudy.desk.web import pages, wording
@@ -271,6 +271,7 @@ for _action, _verb, _code in (
     ("submit", requests.submit, "submitted"),
     ("withdraw", requests.withdraw, "withdrawn"),
     ("approve", requests.approve, "approved"),
+    ("answer", private_answers.approve, "answered"),
     ("cancel", requests.cancel, "cancelled"),
     ("run-again", releases.run_again, "again"),
 ):
