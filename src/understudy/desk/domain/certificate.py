@@ -38,8 +38,8 @@ OTHERS = (
 )
 NO_OTHERS = "The desk's ledger knows no other release about these learners that the price does not cover."
 WHAT_IS_PUBLIC = (
-    "Public, and covered by no guarantee: how many learners there are, the names, bounds and categories of the columns, "
-    "and the questions."
+    "Public, and covered by no guarantee: how many learners there are, the names, bounds and categories of the "
+    "columns, and the questions."
 )
 ONE_OF_MANY = (
     "The guarantee is of these answers alone. What is released about the same learners adds up, and the desk's ledger "

@@ -130,7 +130,9 @@ def compare_answer(question: Compare, noisy: Noisy, schema: Schema, *, tested: b
             ),
         )
     test = _equal_means(question, groups) if tested else None
-    return Answer(question, tuple(found), test, left_out_note((question.column,), question.by, schema))
+    return Answer(
+        question, tuple(found), test, left_out_note((question.column,), question.by, schema)
+    )
 
 
 def _equal_means(question: Compare, groups: list[Group]) -> Test:

@@ -117,7 +117,9 @@ def mean_answer(question: Mean, noisy: Noisy, schema: Schema) -> Answer:
                 (low, high),
             )
         )
-    return Answer(question, tuple(found), notes=left_out_note((question.column,), question.by, schema))
+    return Answer(
+        question, tuple(found), notes=left_out_note((question.column,), question.by, schema)
+    )
 
 
 def variance_answer(question: Variance, noisy: Noisy, schema: Schema) -> Answer:
@@ -251,9 +253,7 @@ def linear_answer(question: Linear, features: Features, noisy: Noisy, schema: Sc
     fit = linear_fit(noisy.values[0], noisy.sd[0], x, y)
     low, high = schema.number(question.outcome)
     half, middle = (high - low) / 2.0, (high + low) / 2.0
-    found = coefficient_estimates(
-        fit, [names[place] for place in x], schema, scale=half, shift=middle, reach=half
-    )
+    found = coefficient_estimates(fit, [names[place] for place in x], schema, scale=half, shift=middle, reach=half)
     note = "Of categories, the first is the reference."
     notes = left_out_note((question.outcome, *question.on), None, schema)
     return Answer(question, found, notes=(note, *notes) if features.categories else notes)

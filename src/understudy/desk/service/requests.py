@@ -163,8 +163,7 @@ def submit(desk: Desk, who: Person, name: str) -> None:
         _refuse_libraries(row)
         if asks_privately(row.code) and row.data_set.schema is None:
             raise RefusedError(
-                "private questions need the public bounds and categories of the columns, and none are declared for this "
-                "data set.",
+                "private questions need public bounds and categories of columns, and this data set has none.",
                 hint="ask its custodian for a schema, or write an analysis: def analyze(data).",
                 code="no-schema",
             )
