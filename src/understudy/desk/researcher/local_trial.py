@@ -22,6 +22,9 @@ from understudy.desk.domain.analysis import ENTRY, Analysis, Answer, Failure, Ru
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
+from understudy.desk.private import Answers, Plan, Schema, propose
+from understudy.desk.private.recording import answer_trial, not_taken, record
+from understudy.errors import UsageError
 from understudy.sandbox.code_review import UnparsableError, imported_modules, nodes_at, parse
 
 _MOST_NAMED = 12
@@ -51,6 +54,8 @@ def explained(
     failure: Failure, code: str, name: str, columns: Sequence[str], policy: Policy
 ) -> tuple[str, str]:
     """What went wrong, and what to do."""
+    if failure.words:
+        return f"the questions of {name} are not taken.", failure.words
     if failure.status == "time":
         return (
             f"{name} took longer than {policy.run_seconds:g} second{'s' * (policy.run_seconds != 1)}, which is what a "
@@ -157,6 +162,20 @@ class Tried:
     def desk_minutes(self) -> float:
         """About how long a desk will need."""
         return self.n_runs * self.seconds / _AT_ONCE / 60
+
+
+def try_privately(
+    code: str, table: LearnerTable, schema: Schema, sandbox: RunsJobs
+) -> tuple[Plan, Answers] | Failure:
+    """What code asks for, and the answers from the synthetic table, as the desk's trial gives them."""
+    asked = record(code, sandbox)
+    if isinstance(asked, Failure):
+        return asked
+    try:
+        plan = propose(asked.questions, schema, table.n_learners, asked.epsilon)
+    except UsageError as error:
+        return not_taken(error)
+    return plan, answer_trial(plan, code, table)
 
 
 def synthetic_table(path: Path, learner: str = LEARNER) -> LearnerTable:

@@ -25,10 +25,10 @@ from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table
 from understudy.desk.domain.people import NotFoundError, Person, Role, require_role
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.states import State
+from understudy.desk.private.public_schema import PublicSchema, refuse_several_rows
 from understudy.desk.private.schema import Schema
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.service import Desk
-from understudy.desk.service.public_schemas import PublicSchema, refuse_several_rows
 from understudy.desk.store import audit_log
 from understudy.desk.store.settings import LEDGER
 from understudy.desk.store.tables import DataSetRow, RequestRow, WithdrawalRow, forget_runs

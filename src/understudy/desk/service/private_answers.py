@@ -23,11 +23,11 @@ from understudy.desk.domain.analysis import asks_privately, code_hash, environme
 from understudy.desk.domain.people import WORKER, Person
 from understudy.desk.domain.results import Results, Table
 from understudy.desk.private import Answers, Plan, answer_privately, propose, read_questions, read_records
+from understudy.desk.private.public_schema import CAVEATS, PublicSchema, refuse_several_rows
 from understudy.desk.private.recording import Asked
 from understudy.desk.private.words import in_words
 from understudy.desk.service import Desk, data_sets
 from understudy.desk.service.answers import AnswerOrigin
-from understudy.desk.service.public_schemas import CAVEATS, PublicSchema, refuse_several_rows
 from understudy.desk.service.releases import PRIVATE_KIND, facts_of, release_of, released
 from understudy.desk.service.requests import find, move, require
 from understudy.desk.store import jobs

@@ -32,9 +32,9 @@ from understudy.desk.domain.people import WORKER, Person
 from understudy.desk.domain.policy import NO_RESULT, Policy, Verdict
 from understudy.desk.domain.results import Check
 from understudy.desk.domain.states import DECIDED, State
+from understudy.desk.private.public_schema import CAVEATS
 from understudy.desk.risk.pricing import Prices, with_private
 from understudy.desk.service import Desk, data_sets
-from understudy.desk.service.public_schemas import CAVEATS
 from understudy.desk.service.requests import close, find, move, require
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease

@@ -104,6 +104,8 @@ class PrivateRequest:
     """`Guarantee.to_json`."""
     tried: tuple[dict[str, Any], ...] = ()
     """`Answer.to_json` of each on the synthetic data."""
+    expected: float = 0.0
+    """The widest interval to be expected on the real data, as a share of what is possible."""
     answers: tuple[dict[str, Any], ...] = ()
     """As they were signed."""
 
@@ -357,6 +359,7 @@ def _private(session: Session, row: RequestRow, signed: dict[str, Any]) -> Priva
         tuple(known["sentences"]),
         known["guarantee"],
         tuple(known["answers"]),
+        max(known["expected"]),
         tuple(signed.get("answers", ())),
     )
 

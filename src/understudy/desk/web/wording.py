@@ -9,6 +9,7 @@ from typing import Any
 from understudy.core.files.words import counted
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import Policy
+from understudy.logs.declared.columns import Declared
 
 # The sentence that confirms an action, by the code that stands in the address of the page.
 CONFIRMATIONS = {
@@ -146,6 +147,38 @@ def size(n_numbers: int, n_tables: int) -> str:
     return f"{counted(n_numbers, 'number')} ({rows} counts as one)"
 
 
+def guaranteed(guarantee: Mapping[str, Any]) -> str:
+    """What a guarantee says, in sentences."""
+    delta = f", delta {guarantee['delta']:.0e}" if guarantee["delta"] else ""
+    return (
+        f"Epsilon {guarantee['epsilon']:g}{delta}: had any one learner been another, every answer would be nearly as "
+        f"likely (differential privacy; unit: {guarantee['unit']}; {guarantee['adjacency']})."
+    )
+
+
+def widths(expected: float, n_learners: int) -> str:
+    """How wide intervals will be, before anything is spent."""
+    share = f"{100 * min(expected, 1.0):.0f} %"
+    useless = " That is too wide to be of use: ask less, or with a larger EPSILON." if expected > 0.5 else ""
+    return (
+        f"To be expected on the real data of {counted(n_learners, 'learner')}: intervals of up to {share} of what was "
+        f"possible before.{useless}"
+    )
+
+
+def p_value(value: float) -> str:
+    """A p-value as people write it."""
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def holds(column: Declared) -> str:
+    """What is public about a column."""
+    if column.bounds is not None:
+        low, high = column.bounds
+        return f"{column.kind.value}, {low:g} to {high:g}{f' {column.unit}' if column.unit else ''}"
+    return f"{column.kind.value}: {', '.join(column.names)}"
+
+
 def policy_lines(policy: Policy) -> list[tuple[str, str]]:
     """What a policy asks for, as title and sentence."""
     override = ", ".join(check_text(name).title.lower() for name in policy.may_override)
@@ -173,6 +206,16 @@ def policy_lines(policy: Policy) -> list[tuple[str, str]]:
         (
             "Reconstruction",
             f"reviewers are warned when the released numbers exceed {policy.share_of_learners:g} per learner",
+        ),
+        (
+            "Private questions",
+            f"epsilon at most {policy.private_epsilon:g} for one request and {policy.private_epsilon_total:g} for all "
+            "of them together; "
+            + (
+                "answered without a person"
+                if policy.private_without_review
+                else "a reviewer approves them, and the answers then leave"
+            ),
         ),
         ("Libraries", ", ".join(policy.libraries)),
         (

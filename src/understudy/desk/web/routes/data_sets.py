@@ -176,5 +176,6 @@ def certificate_page(request: Request, desk: TheDesk, number: str) -> Response:
         simulated=bool(document["simulated"]),
         document=document,
         genuine=genuine,
+        private="guarantee" in document,
         result=[] if document["result"] is None else result_groups(Results.from_json(document["result"])),
     )

@@ -167,9 +167,16 @@ def request_list(
 
 
 @router.get("/requests/new")
-def new_page(request: Request, desk: TheDesk, person: SignedIn, data: Annotated[str, Query()]) -> Response:
-    """An empty form with code to start from."""
-    template = resources.files("understudy.desk.researcher").joinpath("analysis.py.txt")
+def new_page(
+    request: Request,
+    desk: TheDesk,
+    person: SignedIn,
+    data: Annotated[str, Query()],
+    private: Annotated[bool, Query()] = False,
+) -> Response:
+    """An empty form with code to start from: an analysis, or private questions."""
+    start = "private.py.txt" if private else "analysis.py.txt"
+    template = resources.files("understudy.desk.researcher").joinpath(start)
     typed = {"question": "", "kind": "", "shown": "", "code": template.read_text(encoding="utf-8")}
     return _form(request, desk, person, data, typed)
 
