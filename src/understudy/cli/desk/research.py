@@ -32,8 +32,6 @@ from understudy.desk.domain.analysis import Failure, asks_privately, limits_of
 from understudy.desk.domain.learners import LearnerTable
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
-from understudy.desk.private.public_schema import PublicSchema
-from understudy.desk.private.words import in_words
 from understudy.desk.researcher.local_trial import (
     Tried,
     explained,
@@ -166,6 +164,8 @@ def _try_privately(
             hint="give the schema that the data set's page shows.",
             settings=("schema",),
         )
+    from understudy.desk.private.public_schema import PublicSchema
+    from understudy.desk.private.words import in_words
     from understudy.sandbox import Sandbox
 
     declared = PublicSchema.read(existing(schema, "the schema")).of_columns(table.columns).schema

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +23,11 @@ from understudy.desk.domain.analysis import ENTRY, Analysis, Answer, Failure, Ru
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
-from understudy.desk.private import Answers, Plan, Schema, propose
-from understudy.desk.private.recording import answer_trial, not_taken, record
 from understudy.errors import UsageError
 from understudy.sandbox.code_review import UnparsableError, imported_modules, nodes_at, parse
+
+if TYPE_CHECKING:
+    from understudy.desk.private import Answers, Plan, Schema
 
 _MOST_NAMED = 12
 
@@ -168,6 +170,10 @@ def try_privately(
     code: str, table: LearnerTable, schema: Schema, sandbox: RunsJobs
 ) -> tuple[Plan, Answers] | Failure:
     """What code asks for, and the answers from the synthetic table, as the desk's trial gives them."""
+    # Imported where it is used: it takes a second.
+    from understudy.desk.private import propose
+    from understudy.desk.private.recording import answer_trial, not_taken, record
+
     asked = record(code, sandbox)
     if isinstance(asked, Failure):
         return asked

@@ -81,7 +81,7 @@ def pass_trial(desk: Desk, lease: Lease, origin: AnswerOrigin, plan: Plan, tried
         }
         _add_run(session, row, origin, stated, trial=True, results=results_of(tried))
         if data_sets.policy_of(row.data_set).private_without_review:
-            _decide(session, WORKER, row, plan, decided_by=row.owner_id)
+            _decide(session, WORKER, row, plan)
         else:
             move(session, WORKER, row, "pass trial")
 
@@ -97,10 +97,10 @@ def approve(desk: Desk, who: Person, name: str) -> None:
                 "this request asks no private questions.", hint="approve its code to run.", code="not-private"
             )
         plan = _plan(tried.private, _public(row.data_set), row.data_set.n_learners)
-        _decide(session, who, row, plan, decided_by=who.id)
+        _decide(session, who, row, plan)
 
 
-def _decide(session: Session, who: Person, row: RequestRow, plan: Plan, *, decided_by: int) -> None:
+def _decide(session: Session, who: Person, row: RequestRow, plan: Plan) -> None:
     """Let the questions of a plan be answered; the job that charges and answers is part of the decision."""
     public = _public(row.data_set)
     _refuse_over_limits(session, row.data_set, _guarantee(plan, public))
@@ -113,7 +113,7 @@ def _decide(session: Session, who: Person, row: RequestRow, plan: Plan, *, decid
             run_id=run.id,
             certificate=secrets.token_hex(8),
             # Where the policy decides, it does so about what the owner asked.
-            decided_by=decided_by,
+            decided_by=row.owner_id if who == WORKER else who.id,
             reason="",
         )
     )

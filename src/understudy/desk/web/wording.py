@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.core.files.words import counted
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import Policy
-from understudy.logs.declared.columns import Declared
+
+if TYPE_CHECKING:
+    from understudy.logs.declared.columns import Declared
 
 # The sentence that confirms an action, by the code that stands in the address of the page.
 CONFIRMATIONS = {
