@@ -133,9 +133,7 @@ def test_p_values_without_noise(test):
         if test == "chi-square":
             ask.independence("passed", by="school")
         else:
-            ask.compare(
-                "grade", by="school", test=test, groups=SCHOOLS[:2] if test in ("t", "welch") else ()
-            )
+            ask.compare("grade", by="school", test=test, groups=SCHOOLS[:2] if test in ("t", "welch") else ())
 
     plan = private.propose(private.questions_of(ask), SCHEMA, 600, 100.0, delta=0.5)
     found = private.answer_privately(
@@ -146,8 +144,10 @@ def test_p_values_without_noise(test):
         "welch": lambda: st.ttest_ind(groups[0], groups[1], equal_var=False).pvalue,
         "anova": lambda: st.f_oneway(*groups).pvalue,
         "welch-anova": lambda: st.f_oneway(*groups, equal_var=False).pvalue,
-        "chi-square": lambda: st.chi2_contingency(
-            frame.to_pandas().groupby(["school", "passed"]).size().unstack(), correction=False
-        ).pvalue,
+        "chi-square": lambda: (
+            st.chi2_contingency(
+                frame.to_pandas().groupby(["school", "passed"]).size().unstack(), correction=False
+            ).pvalue
+        ),
     }[test]()
     assert found == pytest.approx(exact, abs=0.05)
