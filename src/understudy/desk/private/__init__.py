@@ -1,10 +1,10 @@
 """Ordinary statistics with a guarantee for every learner: `from understudy.desk import private`.
 
-    def analyze(ask):
-        ask.mean("minutes", by="achievement")
-        ask.linear("grade", on=["minutes", "school"])
+def analyze(ask):
+    ask.mean("minutes", by="achievement")
+    ask.linear("grade", on=["minutes", "school"])
 
-    print(private.try_out(analyze, synthetic_table, schema, epsilon=1))
+print(private.try_out(analyze, synthetic_table, schema, epsilon=1))
 """
 
 from __future__ import annotations

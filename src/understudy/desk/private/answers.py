@@ -1,4 +1,4 @@
-"""Answers: estimates with 95 % intervals, tests, and the sentence that says when an interval is too wide to be of use."""
+"""Answers: estimates with 95 % intervals, tests, and a sentence where an interval is too wide to be of use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from understudy.desk.private.questions import Question
 # An interval is too wide where it leaves more than this of what was known beforehand.
 MOST_OF_WHAT_IS_POSSIBLE = 0.5
 # The width of an interval without ends, or with ends beyond what is possible.
-_NOTHING_LEARNED = 2.0
+NOTHING_LEARNED = 2.0
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Estimate:
     def width(self) -> float:
         """The width of the interval as a share of what was known beforehand."""
         if not (math.isfinite(self.low) and math.isfinite(self.high)):
-            return _NOTHING_LEARNED
+            return NOTHING_LEARNED
         # Nothing was known beforehand of an intercept, which may lie far from all data.
-        return min((self.high - self.low) / (self.possible[1] - self.possible[0]), _NOTHING_LEARNED)
+        return min((self.high - self.low) / (self.possible[1] - self.possible[0]), NOTHING_LEARNED)
 
     @property
     def too_wide(self) -> bool:
@@ -81,7 +81,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Enough:
-    """What would make an answer's intervals half as wide as what is possible, by prediction; None where nothing does."""
+    """What would make an answer's intervals narrow enough, by prediction; None where nothing would."""
 
     epsilon: float | None
     n_learners: int | None

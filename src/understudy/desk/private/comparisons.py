@@ -8,7 +8,7 @@ as large. The simulations have a fixed seed, so that a p value follows from the 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,7 +32,7 @@ _NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Noisy sums of groups, learners by groups or simulations by groups, and the noise of each kind."""
+    """Noisy numbers of learners, sums and sums of squares of groups (the last axis), and the noise of each kind."""
 
     n: Floats
     total: Floats
@@ -41,6 +41,23 @@ class _Groups:
     total_sd: Floats
     squares_sd: Floats
     pooled: bool
+
+    @classmethod
+    def of(cls, groups: list[Group], *, pooled: bool) -> _Groups:
+        """The groups of an answer; `pooled` says that they have one variance."""
+
+        def column(name: str) -> Floats:
+            return np.array([getattr(group, name) for group in groups], dtype=np.float64)
+
+        return cls(
+            column("n"),
+            column("total"),
+            column("squares"),
+            column("n_sd"),
+            column("total_sd"),
+            column("squares_sd"),
+            pooled,
+        )
 
     def means(self) -> Floats:
         """Means within what is possible; the middle for groups that are lost in the noise."""
@@ -87,11 +104,16 @@ class _Groups:
         variance = self.variances()
         total = n * mean + np.sqrt(n * variance) * rng.normal(size=shape)
         squares = total**2 / n + variance * rng.chisquare(np.broadcast_to(n - 1.0, shape))
-        drawn = [
-            values + sd * rng.normal(size=shape)
-            for values, sd in ((n, self.n_sd), (total, self.total_sd), (squares, self.squares_sd))
-        ]
-        return _Groups(*drawn, self.n_sd, self.total_sd, self.squares_sd, self.pooled)
+
+        def noisy(values: Floats, sd: Floats) -> Floats:
+            return np.asarray(values + sd * rng.normal(size=shape))
+
+        return replace(
+            self,
+            n=noisy(n, self.n_sd),
+            total=noisy(total, self.total_sd),
+            squares=noisy(squares, self.squares_sd),
+        )
 
 
 def compare_answer(question: Compare, noisy: Noisy, schema: Schema, *, tested: bool) -> Answer:
@@ -130,17 +152,11 @@ def compare_answer(question: Compare, noisy: Noisy, schema: Schema, *, tested: b
             ),
         )
     test = _equal_means(question, groups) if tested else None
-    return Answer(
-        question, tuple(found), test, left_out_note((question.column,), question.by, schema)
-    )
+    return Answer(question, tuple(found), test, left_out_note((question.column,), question.by, schema))
 
 
 def _equal_means(question: Compare, groups: list[Group]) -> Test:
-    columns = ("n", "total", "squares", "n_sd", "total_sd", "squares_sd")
-    sums = _Groups(
-        *(np.array([getattr(group, name) for group in groups]) for name in columns),
-        pooled=question.test in ("t", "anova"),
-    )
+    sums = _Groups.of(groups, pooled=question.test in ("t", "anova"))
     statistic = float(sums.statistics())
     simulated = sums.under_null(np.random.default_rng(_SEED)).statistics()
     p_value = _share_as_large(simulated, statistic)

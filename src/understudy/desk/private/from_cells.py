@@ -68,7 +68,9 @@ def count_answer(question: Count | Histogram, cells: Cells, noisy: Noisy, schema
     return Answer(question, tuple(found), notes=_bounds_note(cells, schema))
 
 
-def share_estimates(column: str, by: str | None, noisy: Noisy, schema: Schema, n: int) -> tuple[Estimate, ...]:
+def share_estimates(
+    column: str, by: str | None, noisy: Noisy, schema: Schema, n: int
+) -> tuple[Estimate, ...]:
     """The share of each declared category among the learners of each declared group who have a value."""
     counts, sd = (noisy.values if by is not None else noisy.values[None]), float(noisy.sd.flat[0])
     categories = schema.categories(column)

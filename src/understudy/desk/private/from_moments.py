@@ -18,7 +18,7 @@ from understudy.desk.private.questions import Correlation, Linear, Mean, Varianc
 from understudy.desk.private.schema import Floats, Schema
 
 # Noise that may move a matrix by more than this share of itself may have turned it round: then nothing is concluded.
-MOST_RELATIVE_NOISE = 0.25
+MOST_RELATIVE_NOISE = 0.5
 # That of the exponential distribution; the normal one has 3.
 _MOST_KURTOSIS = 9.0
 
@@ -117,13 +117,11 @@ def mean_answer(question: Mean, noisy: Noisy, schema: Schema) -> Answer:
                 (low, high),
             )
         )
-    return Answer(
-        question, tuple(found), notes=left_out_note((question.column,), question.by, schema)
-    )
+    return Answer(question, tuple(found), notes=left_out_note((question.column,), question.by, schema))
 
 
 def variance_answer(question: Variance, noisy: Noisy, schema: Schema) -> Answer:
-    """Variances. How squares spread is not known: tails as heavy as those of the exponential distribution are allowed for.
+    """Variances. How squares spread is not known: tails as heavy as an exponential distribution's are allowed for.
 
     Its fourth moment is 9 V^2, so the variance of (u - m)^2 is taken to be 8 V^2, but for what is possible: (u - m)^2
     lies between 0 and (1 + |m|)^2 with mean V, so it is V ((1 + |m|)^2 - V) at most (Bhatia and Davis 2000).
@@ -225,17 +223,24 @@ def linear_fit(values: Floats, sd: Floats, x: list[int], y: int) -> Fit | None:
 
 
 def steady_inverse(matrix: Floats, variances: Floats) -> Floats | None:
-    """The inverse of a noisy matrix, if the noise is small beside it in every direction."""
-    if np.linalg.eigvalsh(matrix)[0] <= 0:
+    """The inverse of a noisy matrix of moments, if the noise is small beside it in every direction.
+
+    Whether it is does not depend on where a column has its zero, nor on its unit: features are compared after they
+    were centred and brought to a variance of 1. The first one is the constant.
+    """
+    if matrix[0, 0] <= 0:
         return None
-    inverse = np.linalg.inv(matrix)
-    # E moves the inverse by A^-1 E A^-1: what it is in units of A^-1, whitened so that units do not matter.
-    scale = 1.0 / np.sqrt(np.diag(matrix))
-    whitened = matrix * np.outer(scale, scale)
-    noise = np.sqrt((variances * np.outer(scale, scale) ** 2).sum(axis=1).max())
-    if noise > MOST_RELATIVE_NOISE * np.linalg.eigvalsh(whitened)[0]:
+    centring = np.eye(len(matrix))
+    centring[1:, 0] = -matrix[1:, 0] / matrix[0, 0]
+    centred, noise = centring @ matrix @ centring.T, centring**2 @ variances @ (centring**2).T
+    if np.diag(centred).min() <= 0:
         return None
-    return np.asarray(inverse)
+    scale = 1.0 / np.sqrt(np.diag(centred))
+    smallest = float(np.linalg.eigvalsh(centred * np.outer(scale, scale))[0])
+    moved = math.sqrt(float((noise * np.outer(scale, scale) ** 2).sum(axis=1).max()))
+    if moved >= MOST_RELATIVE_NOISE * smallest:
+        return None
+    return np.asarray(np.linalg.inv(matrix))
 
 
 def noise_of_product(variances: Floats, beta: Floats) -> Floats:
@@ -253,7 +258,9 @@ def linear_answer(question: Linear, features: Features, noisy: Noisy, schema: Sc
     fit = linear_fit(noisy.values[0], noisy.sd[0], x, y)
     low, high = schema.number(question.outcome)
     half, middle = (high - low) / 2.0, (high + low) / 2.0
-    found = coefficient_estimates(fit, [names[place] for place in x], schema, scale=half, shift=middle, reach=half)
+    found = coefficient_estimates(
+        fit, [names[place] for place in x], schema, scale=half, shift=middle, reach=half
+    )
     note = "Of categories, the first is the reference."
     notes = left_out_note((question.outcome, *question.on), None, schema)
     return Answer(question, found, notes=(note, *notes) if features.categories else notes)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.desk.private.answers import Answer
 from understudy.desk.private.from_moments import (
@@ -26,14 +27,16 @@ from understudy.desk.private.questions import Logistic
 from understudy.desk.private.schema import Floats, Records, Schema
 
 # Shares of the budget: of the rounds, and within a round of the gradient.
-ROUNDS = (0.15, 0.25, 0.6)
-GRADIENT = 0.8
+ROUNDS = (0.1, 0.3, 0.6)
+GRADIENT = 0.75
 # Early rounds look for coefficients of this size, which bounds of -1 and 1 make large.
 _USUAL_COEFFICIENT = 2.0
-# A last step beyond this (in log-odds, for any learner) may not have arrived.
-_LONGEST_LAST_STEP = 1.5
+# A last step beyond this (in log-odds, as a root mean square over learners) may not have arrived.
+_LONGEST_LAST_STEP = 1.0
 # No column is expected to move log-odds by more than this in either direction, from one of its bounds to the other.
 _MOST_LOG_ODDS = 4.0
+# What is assumed before anything is known: p (1 - p), and the largest residual that coefficients allow.
+_ASSUMED_CURVATURE, _ASSUMED_RESIDUAL = 0.2, 0.9
 
 Draw = Callable[[LatticeSum, float], tuple[Floats, float]]
 
@@ -69,11 +72,11 @@ def measure_slopes(slopes: Slopes, records: Records, rho: float, draw: Draw) -> 
 
 
 def assumed_round(slopes: Slopes, schema: Schema, n_learners: int, rho: float) -> Round:
-    """The last round as it would be if no column had an effect: chances of 1/2, so a quarter of the moments."""
-    curvature = slopes.features.assumed(schema) * n_learners / 4.0
+    """The last round as it may be: chances of some 0.3 or 0.7, and learners whose outcome is nearly certain."""
+    curvature = slopes.features.assumed(schema) * n_learners * _ASSUMED_CURVATURE
     start = np.zeros(len(curvature))
     spent = rho * ROUNDS[-1]
-    gradient_sd = 2.0 * slopes.gradient_bound(start) / np.sqrt(2.0 * spent * GRADIENT)
+    gradient_sd = 2.0 * _ASSUMED_RESIDUAL * np.sqrt(slopes.norm) / np.sqrt(2.0 * spent * GRADIENT)
     curvature_sd = np.sqrt(2.0) * slopes.norm / 4.0 / np.sqrt(2.0 * spent * (1.0 - GRADIENT))
     return Round.of(start, (start, float(gradient_sd)), (curvature, float(curvature_sd)))
 
@@ -89,7 +92,7 @@ def _next(found: Round) -> Floats:
     return np.asarray(found.at + step)
 
 
-def logistic_fit(found: Round, n_learners: int, impossible: Floats) -> Fit | None:
+def logistic_fit(found: Round, n_learners: int, impossible: NDArray[np.bool_]) -> Fit | None:
     """The last step, without any expectation; None where the noise may have turned the curvature round."""
     matrix = np.where(impossible, 0.0, found.curvature)
     variances = np.where(impossible, 0.0, found.curvature_sd**2)
@@ -97,7 +100,7 @@ def logistic_fit(found: Round, n_learners: int, impossible: Floats) -> Fit | Non
     if inverse is None:
         return None
     step = inverse @ found.gradient
-    if np.abs(step).sum() > _LONGEST_LAST_STEP:
+    if step @ matrix @ step > matrix[0, 0] * _LONGEST_LAST_STEP**2:
         return None
     noise = found.gradient_sd**2 * np.eye(len(matrix)) + noise_of_product(variances, step)
     covariance = inverse @ noise @ inverse

@@ -65,9 +65,7 @@ class Axis:
         """The cells along this axis; the last ones are of whatever else there is."""
         if not self.edges:
             return (*schema.categories(self.column), *self._others(schema))
-        bins = tuple(
-            f"{low:g} to {high:g}" for low, high in zip(self.edges, self.edges[1:], strict=False)
-        )
+        bins = tuple(f"{low:g} to {high:g}" for low, high in zip(self.edges, self.edges[1:], strict=False))
         return (*bins, *self._others(schema))
 
     def _others(self, schema: Schema) -> tuple[str, ...]:
@@ -226,7 +224,9 @@ class Moments:
 
     def sums(self, records: Records) -> LatticeSum:
         """The sums of z z'."""
-        z = lattice(self.features.matrix(records, math.sqrt(self.features.norm)), math.sqrt(self.norm), ROOT_STEPS)
+        z = lattice(
+            self.features.matrix(records, math.sqrt(self.features.norm)), math.sqrt(self.norm), ROOT_STEPS
+        )
         if self.by is None:
             total = (z.T @ z)[None]
         else:

@@ -17,7 +17,7 @@ import numpy as np
 from understudy.core.privacy.composition import analytic_rho, default_delta, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.desk.private import from_cells, from_moments
-from understudy.desk.private.answers import MOST_OF_WHAT_IS_POSSIBLE, Answer, Enough
+from understudy.desk.private.answers import MOST_OF_WHAT_IS_POSSIBLE, NOTHING_LEARNED, Answer, Enough
 from understudy.desk.private.comparisons import compare_answer, independence_answer
 from understudy.desk.private.logistic import Round, assumed_round, logistic_answer
 from understudy.desk.private.measurements import Cells, Features, Measurement, Moments, Noisy, Slopes
@@ -143,12 +143,13 @@ class Plan:
         """The epsilon, or the number of learners, with which the answer's intervals would not be too wide.
 
         By prediction: what was found to be wider than predicted, as a group is that has few learners, is taken to be
-        so much wider then, too.
+        so much wider then, too. What was lost in the noise, and was not predicted to be, needs half the noise.
         """
         wanted = MOST_OF_WHAT_IS_POSSIBLE
         found = max(estimate.width for estimate in answer.estimates)
         predicted = max(estimate.width for estimate in self.predict(answer.question).estimates)
-        factor = max(found / predicted, 1.0) if found < 2.0 and 0 < predicted < 2.0 else 1.0
+        lost = 2.0 * wanted / predicted
+        factor = max(1.0, lost if found >= NOTHING_LEARNED else found / predicted)
 
         def fits(plan: Plan) -> bool:
             return factor * max(one.width for one in plan.predict(answer.question).estimates) <= wanted
@@ -213,6 +214,13 @@ def propose(
             hint="1 is usual.",
             code="bad-epsilon",
             settings=("epsilon",),
+        )
+    if delta is not None and not 0 < delta < 1:
+        raise UsageError(
+            f"delta {delta:.2e} is not between 0 and 1.",
+            hint="leave it out: then it is below one over the squared number of learners.",
+            code="bad-delta",
+            settings=("delta",),
         )
     for question in questions:
         question.check(schema)

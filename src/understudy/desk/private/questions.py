@@ -315,4 +315,6 @@ def _predictors(schema: Schema, outcome: str, on: tuple[str, ...]) -> None:
     for name in on:
         schema.column(name)
     if not 1 <= len(on) <= MOST_COLUMNS:
-        raise UsageError(f"a regression has 1 to {MOST_COLUMNS} predictors.", hint="name them.", code="columns")
+        raise UsageError(
+            f"a regression has 1 to {MOST_COLUMNS} predictors.", hint="name them.", code="columns"
+        )

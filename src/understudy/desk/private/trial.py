@@ -105,7 +105,9 @@ def questions_of(analyze: Analysis) -> tuple[Question, ...]:
     analyze(ask)
     if not ask.questions:
         raise UsageError(
-            "the analysis asked for nothing.", hint='such as ask.mean("minutes", by="group").', code="questions"
+            "the analysis asked for nothing.",
+            hint='such as ask.mean("minutes", by="group").',
+            code="questions",
         )
     return tuple(dict.fromkeys(ask.questions))
 
