@@ -193,7 +193,7 @@ def test_without_a_schema_nothing_private_can_be_asked(small):
 
 
 def test_the_charge_comes_before_the_noise(decided, monkeypatch):
-    filled, name, lease = decided
+    filled, _, lease = decided
     drawn = []
 
     def watched(plan, records, noise):

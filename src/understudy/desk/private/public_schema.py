@@ -11,6 +11,7 @@ import numpy as np
 
 from understudy.cohorts.schema import DROPPED, UNSCORED
 from understudy.cohorts.schema import Schema as CohortSchema
+from understudy.core.files.documents import parse_json
 from understudy.core.privacy.guarantee import Caveat
 from understudy.desk.domain.learners import LearnerTable
 from understudy.desk.private.schema import Schema
@@ -32,7 +33,9 @@ class PublicSchema:
 
     @classmethod
     def read(cls, path: Path) -> PublicSchema:
-        """The schema of a file: `[[columns]]`, or the declaration of a cohort (`cohort.toml`)."""
+        """The schema of a file: as a desk serves it (JSON), `[[columns]]`, or the declaration of a cohort."""
+        if path.suffix.lower() == ".json":
+            return cls(Schema.from_json(parse_json(path)[1], path.name))
         try:
             kinds = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):

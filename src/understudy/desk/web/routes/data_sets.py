@@ -97,6 +97,17 @@ def synthetic(desk: TheDesk, person: SignedIn, name: str) -> Response:
     return FileResponse(path, filename=f"synthetic-{name}{path.suffix.lower()}")
 
 
+@router.get("/data/{name}/schema.json")
+def schema(desk: TheDesk, person: SignedIn, name: str) -> Response:
+    """The public schema, for private questions at home."""
+    data = data_sets.view(desk, person, name)
+    if data.schema is None:
+        raise NotFoundError("this data set has no public schema.", hint="ask its custodian to declare one.")
+    headers = {"content-disposition": f'attachment; filename="schema-{name}.json"'}
+    content = json.dumps(data.schema.to_json(), ensure_ascii=False, indent=2)
+    return Response(content, media_type="application/json", headers=headers)
+
+
 @router.get("/figures/{name}")
 def figures_page(request: Request, desk: TheDesk, person: Reviewing, name: str) -> Response:
     """Figures 5 to 8 of Ito et al. (2026) for one data set."""
