@@ -165,6 +165,7 @@ class Plan:
         return Enough(
             None if epsilon is None else _rounded_up(epsilon),
             None if n_learners is None else int(_rounded_up(n_learners)),
+            at_least=found >= NOTHING_LEARNED,
         )
 
     def _predicted(self, question: Question, need: Measurement, rho: float) -> Answer:
