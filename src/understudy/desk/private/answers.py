@@ -81,10 +81,14 @@ class Test:
 
 @dataclass(frozen=True)
 class Enough:
-    """What would make an answer's intervals narrow enough, by prediction; None where nothing would."""
+    """What would make an answer's intervals narrow enough, by prediction; None where nothing would.
+
+    Where an answer is lost in the noise its spread is not known, and `at_least` says that more may be needed.
+    """
 
     epsilon: float | None
     n_learners: int | None
+    at_least: bool = False
 
     def __str__(self) -> str:
         ways = []
@@ -94,6 +98,8 @@ class Enough:
             ways.append(f"{self.n_learners:,} learners")
         if not ways:
             return "no epsilon up to 100 would be enough with so many learners."
+        if self.at_least:
+            return f"it would take {' or '.join(ways)} at least."
         return f"about {' or '.join(ways)} would be enough."
 
 

@@ -28,15 +28,15 @@ from understudy.desk.private.schema import Floats, Records, Schema
 
 # Shares of the budget: of the rounds, and within a round of the gradient.
 ROUNDS = (0.1, 0.3, 0.6)
-GRADIENT = 0.75
+GRADIENT = 0.6
 # Early rounds look for coefficients of this size, which bounds of -1 and 1 make large.
 _USUAL_COEFFICIENT = 2.0
 # A last step beyond this (in log-odds, as a root mean square over learners) may not have arrived.
 _LONGEST_LAST_STEP = 1.0
 # No column is expected to move log-odds by more than this in either direction, from one of its bounds to the other.
 _MOST_LOG_ODDS = 4.0
-# What is assumed before anything is known: p (1 - p), and the largest residual that coefficients allow.
-_ASSUMED_CURVATURE, _ASSUMED_RESIDUAL = 0.2, 0.9
+# What is assumed before anything is known: p (1 - p), and coefficients, of which the largest residual follows.
+_ASSUMED_CURVATURE, _ASSUMED_COEFFICIENT = 0.2, 1.0
 
 Draw = Callable[[LatticeSum, float], tuple[Floats, float]]
 
@@ -76,7 +76,8 @@ def assumed_round(slopes: Slopes, schema: Schema, n_learners: int, rho: float) -
     curvature = slopes.features.assumed(schema) * n_learners * _ASSUMED_CURVATURE
     start = np.zeros(len(curvature))
     spent = rho * ROUNDS[-1]
-    gradient_sd = 2.0 * _ASSUMED_RESIDUAL * np.sqrt(slopes.norm) / np.sqrt(2.0 * spent * GRADIENT)
+    usual = np.concatenate([[0.0], np.full(len(start) - 1, _ASSUMED_COEFFICIENT)])
+    gradient_sd = slopes.gradient_diameter(usual) / np.sqrt(2.0 * spent * GRADIENT)
     curvature_sd = np.sqrt(2.0) * slopes.norm / 4.0 / np.sqrt(2.0 * spent * (1.0 - GRADIENT))
     return Round.of(start, (start, float(gradient_sd)), (curvature, float(curvature_sd)))
 

@@ -8,10 +8,11 @@ the vector of the learner who is replaced and w that of the new one; the sum mov
 - `Moments`: the matrix z z' in the place of the learner's group, |z|^2 <= C. The inner product of z z' and y y' is
   (z.y)^2 >= 0 in the same place and 0 in different ones, and their norms are |z|^2 and |y|^2, so
   |w - v|^2 = |w|^2 + |v|^2 - 2 <v, w> <= 2 C^2: sqrt(2) C. A learner who is left out adds zeros, which is covered.
-- `Slopes`: gradients of norm at most c, any sign: 2 c; and curvatures x x' p (1 - p) as for `Moments`.
+- `Slopes`: gradients (y - p) x, see `Slopes.gradient_diameter`; and curvatures x x' p (1 - p) as for `Moments`.
 
 All are on an integer lattice: vectors are cut to their norm and rounded towards zero, which makes none of them longer;
-of products the vector z is rounded, and its products are exact integers.
+of products the vector z is rounded, and its products are exact integers. The difference of two rounded gradients is
+off by less than 1 in each cell, which is part of their sensitivity.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ STEPS = 2**20
 ROOT_STEPS = 2**14
 # Floating point never makes a vector a little too long.
 _ROUND_DOWN = 1 - 1e-9
+# Pieces in which the maximum of a function is bounded.
+_PIECES = 2000
 # What is assumed of a number before anything is known: its mean in the middle, its spread a quarter of the range.
 ASSUMED_SD = 0.5
 
@@ -281,16 +284,37 @@ class Slopes:
         """The most that an outcome can be off: |y - p| <= expit(|b_0| + |b_1| + ...), as features are within 1."""
         return float(expit(np.abs(coefficients).sum()))
 
-    def gradient_bound(self, coefficients: Floats) -> float:
-        """The norm of a learner's gradient, (y - p) x."""
-        return self.largest_residual(coefficients) * math.sqrt(self.norm)
+    def gradient_diameter(self, coefficients: Floats) -> float:
+        """How far the gradients of two learners, r x with r = y - p, can be apart at these coefficients.
+
+        Let R^2 = 1 + d bound |x|^2, d columns of which k are numbers, and e bound |r|.
+        (1) Residuals of one sign: x_1.x_2 >= 1 - k, so the squared distance is at most
+        2 e^2 R^2 + 2 e^2 (k - 1) = 2 e^2 (d + k), or 2 e^2 R^2 if k = 0.
+        (2) Residuals a > 0 and -c < 0: with D = x_2 - x_1 it is |a x_1 + c x_2|^2 <= (a + c)^2 R^2 - a c |D|^2, where
+        a = expit(-s_1) and c = expit(s_2) for the linear predictors s_i. If s_2 <= s_1 then a + c <= 1: R^2.
+        Otherwise let s_2 - s_1 = 2 h; then |D| >= 2 h / |b|, b the coefficients but for the first. With
+        w = a c the sum a + c is 1 + (1 - e^(-2h)) w, so for given h the bound is a convex function of w, and largest
+        where w is 0, which gives R^2, or where it is largest, at s_1 = -s_2 = -h: 4 expit(h)^2 (R^2 - h^2 / |b|^2).
+        The maximum over h is bounded piece by piece: the first factor grows with h, the second one falls.
+        (3) A learner who lacks a value has 0, which is e R from the others.
+        """
+        e, n_numbers = self.largest_residual(coefficients), len(self.features.numbers)
+        one_sign = 2.0 * e**2 * (self.norm + max(n_numbers - 1, 0))
+        length = float(np.linalg.norm(coefficients[1:]))
+        opposite = 0.0
+        if length > 0:
+            h = np.linspace(0.0, length * math.sqrt(self.norm), _PIECES + 1)
+            pieces = 4.0 * expit(h[1:]) ** 2 * (self.norm - (h[:-1] / length) ** 2)
+            opposite = float(pieces.max())
+        return math.sqrt(max(self.norm, one_sign, opposite)) / _ROUND_DOWN
 
     def gradient(self, records: Records, coefficients: Floats) -> LatticeSum:
         """The sum of (y - p) x."""
         x, y = self._learners(records)
-        bound = self.gradient_bound(coefficients)
+        bound = self.largest_residual(coefficients) * math.sqrt(self.norm)
         vectors = lattice((y - expit(x @ coefficients))[:, None] * x, bound, STEPS)
-        return LatticeSum(vectors.sum(axis=0), 2.0 * STEPS, bound / STEPS)
+        sensitivity = self.gradient_diameter(coefficients) * STEPS / bound + math.sqrt(len(coefficients))
+        return LatticeSum(vectors.sum(axis=0), sensitivity, bound / STEPS)
 
     def curvature(self, records: Records, coefficients: Floats) -> LatticeSum:
         """The sum of p (1 - p) x x'; p (1 - p) is at most 1/4."""

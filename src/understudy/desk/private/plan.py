@@ -151,8 +151,12 @@ class Plan:
         lost = 2.0 * wanted / predicted
         factor = max(1.0, lost if found >= NOTHING_LEARNED else found / predicted)
 
+        share = self.shares[self._measurement(answer.question)]
+
         def fits(plan: Plan) -> bool:
-            return factor * max(one.width for one in plan.predict(answer.question).estimates) <= wanted
+            need = plan._measurement(answer.question)
+            expected = plan._predicted(answer.question, need, plan.rho * share)
+            return factor * max(estimate.width for estimate in expected.estimates) <= wanted
 
         epsilon = _smallest(lambda x: fits(replace(self, epsilon=x)), self.epsilon, _LARGEST_EPSILON)
         n_learners = _smallest(
@@ -161,6 +165,7 @@ class Plan:
         return Enough(
             None if epsilon is None else _rounded_up(epsilon),
             None if n_learners is None else int(_rounded_up(n_learners)),
+            at_least=found >= NOTHING_LEARNED,
         )
 
     def _predicted(self, question: Question, need: Measurement, rho: float) -> Answer:
