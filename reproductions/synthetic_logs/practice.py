@@ -1,7 +1,6 @@
 """Success that grows with practice, and learners who leave an action after a success: in real and in synthetic logs.
 
-With outcomes by a Rasch model a synthetic learner's chance of success at an action stays the same, however often they
-try it, and the outcome has no influence on what comes next but through the network that reads it.
+By the Rasch model a synthetic learner's chance of success at an action stays the same, however often they try it.
 """
 
 from __future__ import annotations
@@ -28,14 +27,19 @@ METHODS = ("markov", "runs", "gru", LEARNED)
 ATTEMPTS = tuple(f"success_{attempt}" for attempt in range(1, LAST_ATTEMPT + 1))
 FIRST, LAST = ATTEMPTS[0], ATTEMPTS[-1]
 MEASURED = (*ATTEMPTS, "gain", "curve_gap", "leaving_success", "leaving_failure", "prediction_auc")
-COLUMNS = ("log", "n_samples", *MEASURED, "gain_low", "gain_high")
+# Of these single samples are shown as well.
+SCATTERED = (*ATTEMPTS, "gain")
+COLUMNS = (
+    *("log", "n_samples", *MEASURED),
+    *(f"{name}_{end}" for name in SCATTERED for end in ("low", "high")),
+)
 LOOKS = {
     TRAINING: Look(INK),
     OTHER: Look(INK, dashed=True),
     "markov": Look(MUTED, "square"),
     "runs": Look("#4d8f4a", "triangle-up"),
     "gru": Look(ACCENT),
-    LEARNED: Look(WARNING, "diamond"),
+    "gru, learned": Look(WARNING, "diamond"),
 }
 Figures = dict[str, float]
 
@@ -74,25 +78,27 @@ def figures_of(half: Real, log: Interactions) -> Figures:
 
 
 def _row(name: str, samples: Sequence[Figures]) -> list[object]:
-    gains = [figures["gain"] for figures in samples]
     means = [
         f"{fmean(figures[column] for figures in samples):.4f}" if column in samples[0] else ""
         for column in MEASURED
     ]
-    return [name, len(samples), *means, f"{min(gains):.4f}", f"{max(gains):.4f}"]
+    ends = [
+        f"{end(figures[column] for figures in samples):.4f}" for column in SCATTERED for end in (min, max)
+    ]
+    return [name, len(samples), *means, *ends]
 
 
 def values() -> dict[str, str]:
     """What the page says of practice."""
     rows = {row["log"]: row for row in rows_of(TABLE)}
-    real, learned = rows[TRAINING], rows[LEARNED]
     return {
         "practice": table(rows.values()),
-        "practice_samples": learned["n_samples"],
-        "real_gain": _rounded(real["gain"]),
-        "learned_gain": _rounded(learned["gain"]),
-        "learned_gain_range": f"{_rounded(learned['gain_low'])} to {_rounded(learned['gain_high'])}",
-        "gru_gain": _rounded(rows["gru"]["gain"]),
+        **{
+            f"{name}_{column}": _rounded(rows[log][column])
+            for name, log in (("real", TRAINING), ("learned", LEARNED))
+            for column in ("gain", "prediction_auc")
+        },
+        "gain_range": " to ".join(_rounded(rows[LEARNED][f"gain_{end}"]) for end in ("low", "high")),
     }
 
 
@@ -110,25 +116,24 @@ def table(rows: Iterable[dict[str, str]]) -> str:
 
 def figure() -> Figure:
     """Success by attempt, in the real halves and in what each generator writes."""
-    points = [
-        Point(attempt, float(row[column]), series=row["log"])
-        for row in rows_of(TABLE)
-        for attempt, column in enumerate(ATTEMPTS, 1)
-    ]
-    rates = [point.value for point in points]
+    points, ends = [], []
+    for row in rows_of(TABLE):
+        name = "gru, learned" if row["log"] == LEARNED else row["log"]
+        for attempt, column in enumerate(ATTEMPTS, 1):
+            value, low, high = (float(row[f"{column}{end}"]) for end in ("", "_low", "_high"))
+            points.append(Point(attempt, value, low, high, name))
+            ends += [low, high]
     drawing = curves(
         points,
         "attempt at an action",
         "success rate",
         looks=LOOKS,
-        domain=[min(rates), max(rates)],
+        domain=[min(ends), max(ends)],
         axis=".0%",
         number=".3f",
-        bands=True,  # there are none: lines with intervals would be moved aside
-        ticks=range(1, LAST_ATTEMPT + 1),
         height=280,
     )
-    return drawing.figure("Success rate by attempt at an action")
+    return drawing.figure("Success rate by attempt at an action, with the range of single samples")
 
 
 def _rounded(figure: str) -> str:

@@ -64,3 +64,23 @@ def test_learned_outcomes_grow_and_end_an_action_and_those_of_the_rasch_model_do
     ahead = [float(row["leaving_success"]) - float(row["leaving_failure"]) for row in (real, rasch, learned)]
     assert ahead[1] < ahead[0] / 2 < ahead[2]
     assert float(learned["prediction_auc"]) > float(rasch["prediction_auc"])
+
+
+def test_the_measured_table_is_what_the_page_claims():
+    rows = {
+        row["log"]: {name: float(value or "nan") for name, value in row.items() if name != "log"}
+        for row in rows_of(practice.TABLE)
+    }
+    real, chain, runs, rasch, learned = (
+        rows[name] for name in (practice.TRAINING, "markov", "runs", "gru", practice.LEARNED)
+    )
+    assert chain["gain_low"] < 0 < chain["gain_high"]
+    assert chain["leaving_success"] == pytest.approx(chain["leaving_failure"], abs=0.01)
+    assert rasch["gain_high"] < 0 < learned["gain_low"]
+    assert all(row["leaving_success"] > 1.5 * row["leaving_failure"] for row in (real, runs, rasch, learned))
+    assert 0.4 < learned["gain"] / real["gain"] < 0.6
+    assert real["prediction_auc"] - learned["prediction_auc"] < 0.005
+    for column in ("curve_gap", "leaving_success", "leaving_failure"):
+        wanted = real[column]
+        away = {name: abs(row[column] - wanted) for name, row in rows.items() if name in practice.METHODS}
+        assert min(away, key=away.get) == "runs"
