@@ -47,7 +47,7 @@ def predicted_loss(log: Interactions, shares: dict[str, float], rho: float, n_le
     """What noise hides of actions, of times and of columns: of each a share of what can be known, and their sum."""
     left = rho / (1.0 + sum(shares.values()))
     n_actions = log.n_actions if log.declared else USUAL_ACTIONS
-    loss = 1.0 / (1.0 + (n_learners * sqrt(left) / (HALF_KNOWN * n_actions)) ** FALLS)
+    loss: float = 1.0 / (1.0 + (n_learners * sqrt(left) / (HALF_KNOWN * n_actions)) ** FALLS)
     if times := time_errors(n_learners, left, shares).values():
         loss += fmean(error.noise / error.unknowing for error in times)
     declared = [_public(column.declared) for column in log.columns if not column.declared.is_outcome]
