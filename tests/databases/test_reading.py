@@ -12,7 +12,7 @@ import pytest
 from tests.databases.conftest import rows_of, simulated
 from tests.support.command import run
 from understudy.core.files.databases import streams as database_streams
-from understudy.core.files.databases.addresses import DatabaseAddress, database_address
+from understudy.core.files.databases.addresses import DatabaseAddress, database_address, refuse_address
 from understudy.core.files.databases.connections import open_database
 from understudy.core.files.databases.streams import open_database_stream
 from understudy.core.files.source import open_source
@@ -313,6 +313,40 @@ def test_no_message_shows_a_part_of_an_address(address, tmp_path, monkeypatch):
     with pytest.raises(UsageError) as refused:
         open_source(Path(address))
     assert refused.value.code == "not-a-file"
+
+
+KEYWORDS = [
+    "host=db.example user=ana password=geheim dbname=school",
+    "dbname = school  host = geheim.example",
+    "password='ge heim' host=db.example",
+    "postgresql:host=geheim.example dbname=school",
+    "POSTGRES:password=geheim",
+    "application_name=ana\tPASSWORD=geheim",
+    "Server=db.example;User Id=ana;Password=geheim;",
+    "Driver={PostgreSQL};Server=db.example;UID=ana;PWD=geheim",
+    "sslmode=require sslpassword=geheim",
+]
+
+
+@pytest.mark.parametrize("given", KEYWORDS)
+def test_keywords_of_a_client_are_known_and_not_shown(given, tmp_path):
+    shown = run("inspect", given, cwd=tmp_path)
+    assert shown.returncode == 2
+    assert "postgresql://USER@HOST/DATABASE?query=" in shown.stderr
+    with pytest.raises(UsageError) as refused:
+        open_source(Path(given))
+    assert refused.value.code == "not-a-file"
+    said = f"{shown.stdout} {shown.stderr} {refused.value} {refused.value.hint}"
+    assert not [part for part in ("ana", "ge", "geheim", "heim") if re.search(rf"\b{part}\b", said)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["user=7/host=3/log.parquet", "user=7.csv", "host=7 b.csv", "port 8 = school.csv", "no-password.csv"],
+)
+def test_files_of_such_names_are_files(name):
+    assert database_address(name) is None
+    refuse_address(Path(name))
 
 
 def test_a_database_is_called_by_its_name_and_host():
