@@ -24,7 +24,7 @@ from understudy.core.files.outcomes import (
     read_outcomes,
     seem_low_grades,
 )
-from understudy.core.files.people.identifiers import Identifier, NamedPeople, identifiers_in
+from understudy.core.files.people.identifiers import Identifier, NamedPeople, identifiers_in, without_titles
 from understudy.core.files.people.learner_ids import digests_of_names
 from understudy.core.files.people.mentions import identifiers_in_actions
 from understudy.core.files.people.withdrawals import Withdrawn
@@ -509,7 +509,9 @@ class EventTable:
         )
         known = {(found.column, found.kind, found.role) for found in mentioned}
         by_column = [
-            found for found in self.identifiers if (found.column, found.kind, found.role) not in known
+            found
+            for found in without_titles(self.identifiers, self.people)
+            if (found.column, found.kind, found.role) not in known
         ]
         return Origin(
             path,

@@ -10,13 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from understudy.core.engine.progress import task
 from understudy.core.files.people.learner_ids import folded_names
 from understudy.core.files.source import Guess
 from understudy.core.files.streams import Stream
-from understudy.core.files.tables import SAMPLE_ROWS, as_text
+from understudy.core.files.tables import SAMPLE_ROWS, as_text, is_sampled
 from understudy.core.files.times import zones_in
 from understudy.errors import DataError
 
@@ -95,21 +97,51 @@ class Partitions:
 
 
 def spread_sample(stream: Stream) -> pl.DataFrame:
-    """Rows from all over a table, like `Table.sample`: a column may hold further down what its first rows lack.
+    """Cells from all over a table, like `Table.sample`: a column may hold further down what its first rows lack.
 
-    It has every k-th row, k a power of two: up to `SAMPLE_ROWS` of them, and at least half as many if there are.
+    Of each column it has up to `SAMPLE_ROWS` cells that are not empty, and about half as many at least if there are. So
+    the cells of a row are those of different rows of the table, and columns of which few cells are filled are known as
+    well as others.
     """
-    positions = [int(name) for name in stream.head().sample().columns]
-    every, n_rows, found = 1, 0, pl.DataFrame()
+    columns = {int(name): _FilledCells() for name in stream.head().sample().columns}
     with task("Looking at all columns", stream.n_rows) as step:
-        for block in stream.blocks(positions):
-            some = block.gather_every(every, -n_rows % every)
-            found = pl.concat([found, some]) if found.width else some
-            n_rows += block.height
-            while found.height > SAMPLE_ROWS:
-                found, every = found.gather_every(2), 2 * every
+        for block in stream.blocks(list(columns)):
+            for at, cells in columns.items():
+                cells.look(block[str(at)])
             step.advance(block.height)
-    return pl.DataFrame({str(at): as_text(found[str(at)], stream.file) for at in positions}).cast(pl.String)
+    texts = {str(at): as_text(cells.found, stream.file).cast(pl.String) for at, cells in columns.items()}
+    height = max(map(len, texts.values()), default=0)
+    return pl.DataFrame(
+        {name: found.extend_constant(None, height - len(found)) for name, found in texts.items()}
+    )
+
+
+@dataclass(repr=False)
+class _FilledCells:
+    """A share of a column's cells that are not empty."""
+
+    found: pl.Series = field(default_factory=lambda: pl.Series([], dtype=pl.Null))
+    _numbers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    _share: float = 1.0
+    _n_cells: int = 0
+
+    def look(self, cells: pl.Series) -> None:
+        """Go on with the next cells."""
+        filled = cells.drop_nulls()
+        if filled.dtype == pl.String:
+            filled = filled.filter(filled.str.contains(r"\S"))
+        numbers = np.arange(self._n_cells, self._n_cells + len(filled))
+        self._n_cells += len(filled)
+        chosen = is_sampled(numbers, self._share)
+        # Until there is one, a column may have any type.
+        self.found = (
+            pl.concat([self.found, filled.filter(chosen)]) if len(self.found) else filled.filter(chosen)
+        )
+        self._numbers = np.concatenate([self._numbers, numbers[chosen]])
+        while len(self.found) > SAMPLE_ROWS:
+            self._share /= 2
+            kept = is_sampled(self._numbers, self._share)
+            self.found, self._numbers = self.found.filter(kept), self._numbers[kept]
 
 
 def partition(
