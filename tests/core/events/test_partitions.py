@@ -51,7 +51,7 @@ def test_samples_are_of_rows_from_all_over_the_table(tmp_path, everything_is_lar
 def test_samples_have_the_cells_that_are_filled(tmp_path, everything_is_large):
     path = tmp_path / "log.parquet"
     n_rows = 3 * SAMPLE_ROWS
-    rows = {"learner": range(n_rows), "few": [str(row) if row % 2500 == 7 else None for row in range(n_rows)]}
+    rows = {"learner": range(n_rows), "few": [row if row % 2500 == 7 else None for row in range(n_rows)]}
     pl.DataFrame({**rows, "blank": [" " if row < 5000 else "x" for row in range(n_rows)]}).write_parquet(path)
     everything_is_large()
     sample = spread_sample(open_parquet(path))
