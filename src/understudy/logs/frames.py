@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from understudy.core.events.event_table import CellOptions
+from understudy.core.events.read_options import CellOptions
 from understudy.core.files.columns import describe_columns
 from understudy.core.files.frames import as_polars
 from understudy.core.files.origin import Origin

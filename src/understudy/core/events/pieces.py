@@ -11,8 +11,9 @@ import polars as pl
 
 from understudy.core.engine.engine import ThisMachine
 from understudy.core.engine.progress import each
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
 from understudy.core.events.partitions import Partitions, partition, spread_sample
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.databases.streams import DatabaseStream
 from understudy.core.files.streams import Stream
 from understudy.core.files.tables import Table, WrappedTable

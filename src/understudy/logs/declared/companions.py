@@ -13,9 +13,10 @@ from types import MappingProxyType
 
 import polars as pl
 
-from understudy.core.events.event_table import CellOptions, EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
 from understudy.core.events.further_columns import further
 from understudy.core.events.learner_table import LearnerTable
+from understudy.core.events.read_options import CellOptions, ReadOptions
 from understudy.core.events.reading import read_events
 from understudy.core.files.columns import Columns
 from understudy.core.files.words import counted
