@@ -11,6 +11,7 @@ import pytest
 
 from tests.databases.conftest import rows_of, simulated
 from tests.support.command import run
+from understudy.core.engine.engine import running_on
 from understudy.core.files.databases import streams as database_streams
 from understudy.core.files.databases.addresses import DatabaseAddress, database_address, refuse_address
 from understudy.core.files.databases.connections import open_database
@@ -69,6 +70,29 @@ def test_blocks_have_all_rows_once_and_in_order(school, monkeypatch):
     head = stream.head()
     assert head.names == ("learner", "action", "outcome", "time")
     assert head.frame.height == min(log.n_rows, 2000)
+
+
+def test_rows_are_fetched_once(school, tmp_path, monkeypatch):
+    """And what they are kept in meanwhile is removed, and readable by nobody else."""
+    store, log = school
+    asked, seen = [], []
+
+    def recording(stream, positions, fetch=database_streams.DatabaseStream.blocks):
+        asked.append(positions)
+        for block in fetch(stream, positions):
+            yield block
+            seen.extend(path for path in tmp_path.rglob("*"))
+            assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o700}
+
+    monkeypatch.setattr(database_streams.DatabaseStream, "blocks", recording)
+    monkeypatch.setattr(database_streams, "BLOCK_ROWS", 1000)
+    with running_on(scratch=str(tmp_path)):
+        found = read_log(store.address("table=events"))
+    assert same_walks(found, log)
+    assert asked == [[0, 1, 2, 3]]
+    fetched = {path for path in seen if path.name == "fetched"}
+    assert len(fetched) == 1
+    assert not fetched.pop().exists()
 
 
 def test_a_missing_table_is_said_with_those_that_are_there(school):

@@ -5,7 +5,6 @@ How a row is read never depends on other learners' rows, so each partition can b
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.engine.progress import task
+from understudy.core.events.stored_blocks import StoredBlocks
 from understudy.core.files.people.learner_ids import folded_names
 from understudy.core.files.source import Guess
 from understudy.core.files.streams import Stream
@@ -50,24 +50,6 @@ class PartitionTable:
 
 
 @dataclass(frozen=True, repr=False)
-class _StoredBlocks:
-    """Frames in a file, one after the other."""
-
-    path: Path
-    sizes: list[int] = field(default_factory=list)
-
-    def append(self, frame: pl.DataFrame) -> None:
-        with self.path.open("ab") as file:
-            before = file.tell()
-            frame.write_ipc_stream(file, compression="lz4")
-            self.sizes.append(file.tell() - before)
-
-    def read(self) -> pl.DataFrame:
-        with self.path.open("rb") as file:
-            return pl.concat([pl.read_ipc_stream(io.BytesIO(file.read(size))) for size in self.sizes])
-
-
-@dataclass(frozen=True, repr=False)
 class Partitions:
     """The partitions of a table, in files of a folder."""
 
@@ -79,7 +61,7 @@ class Partitions:
     distinct: Mapping[int, pl.Series]
     """The texts in some columns, by their positions, each once."""
     _sample: pl.DataFrame
-    _files: Sequence[_StoredBlocks]
+    _files: Sequence[StoredBlocks]
 
     def __len__(self) -> int:
         return len(self._files)
@@ -160,7 +142,7 @@ def partition(
     Names that may mean the same learner, but for capitals and leading zeros, come into one partition.
     """
     n_parts = min(MOST_PARTITIONS, 1 + stream.n_rows // PARTITION_ROWS)
-    files = [_StoredBlocks(folder / f"{number}.arrows") for number in range(n_parts)]
+    files = [StoredBlocks(folder / f"{number}.arrows") for number in range(n_parts)]
     learners = pl.Series([], dtype=pl.String)
     zones: frozenset[str | None] = frozenset()
     texts = {at: pl.Series([], dtype=pl.String) for at in distinct}
