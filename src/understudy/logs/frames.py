@@ -158,6 +158,13 @@ def rows_to_write(log: Interactions, prefix: str, group: str | None = None) -> p
     return register_io_source(parts, schema=schema)
 
 
+def rows_of_part(part: Interactions, prefix: str, first: int, n_learners: int) -> pl.DataFrame:
+    """The rows of a part, whose learners are the `first` and those that follow of so many."""
+    width = len(str(n_learners))
+    names = [f"{prefix}{first + i + 1:0{width}}" for i in range(part.n_learners)]
+    return _rows(part, pl.Series(names, dtype=pl.String))
+
+
 def _rows(log: Interactions, names: pl.Series, group: str | None = None) -> pl.DataFrame:
     columns = {
         "learner": names.gather(log.learner),

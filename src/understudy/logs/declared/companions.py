@@ -59,13 +59,13 @@ def learner_columns(
 
 
 def learners_file(out: Path) -> Path:
-    """Where the table of learners is written that belongs to a synthetic log: beside it."""
-    return out.with_name(f"{out.stem}-learners{out.suffix}")
+    """Where the table of learners is written that belongs to a synthetic log: beside it, also if that is a folder."""
+    return out.with_name(f"{out.stem}-learners{out.suffix or '.parquet'}")
 
 
 def learners_beside(log: Path) -> Path | None:
     """The table of learners that was written with a log, if there is one; in a bundle it is `learners`."""
-    whole = "".join(log.suffixes)
+    whole = "".join(log.suffixes) or ".parquet"
     names = [f"{log.name.removesuffix(whole)}-learners{whole}"]
     names += [f"learners{whole}"] if log.name == f"synthetic{whole}" else []
     return next((path for name in names if (path := log.with_name(name)).is_file()), None)
