@@ -152,6 +152,46 @@ def policy(
 
 
 @app.command()
+def schema(
+    name: Name,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="A cohort's toml file, or one with [[columns]]: public from now on."),
+    ] = None,
+    folder: DeskFolder = DEFAULT_FOLDER,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is public about the columns of a data set, or declare it. Private questions need it.
+
+    Example: understudy desk data schema NAME --file cohort.toml
+    """
+    with opened(folder) as desk:
+        from understudy.desk.service import data_sets
+
+        if file is not None:
+            data_sets.set_schema(desk, at_the_machine(), name, existing(file, "the schema"))
+        found = data_sets.view(desk, at_the_machine(), name).schema
+    columns = [] if found is None else found.to_json()["columns"]
+    if as_json:
+        echo_json(None if found is None else found.to_json())
+        return
+    if not columns:
+        typer.echo(f"{name} has no public schema: no private questions can be asked.")
+        return
+    rows = [
+        [
+            column["name"],
+            column["kind"],
+            ", ".join(column["values"]) if "values" in column else f"{column['low']:g} to {column['high']:g}",
+        ]
+        for column in columns
+        if "values" in column or "low" in column
+    ]
+    rows += [[column["name"], column["kind"], "no, yes"] for column in columns if column["kind"] == "flag"]
+    print_table("Public schema", ["column", "kind", "values"], rows)
+
+
+@app.command()
 def close(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     """Take no more requests for a data set; those that were made go on.
 

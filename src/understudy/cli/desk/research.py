@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
+from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
@@ -181,10 +182,7 @@ def _try_privately(
     if as_json:
         echo_json({"questions": sentences, "epsilon": plan.epsilon, **answers.to_json()})
         return
-    for place, (sentence, answer) in enumerate(zip(sentences, answers, strict=True), 1):
-        typer.echo(f"{place}. {sentence}")
-        for line in answer.lines()[1:]:
-            typer.echo(line)
+    _show_answers(sentences, [answer.to_json() for answer in answers])
     typer.echo("")
     typer.echo(
         f"All of it would cost epsilon {plan.epsilon:g} (delta {plan.delta:.0e}); a desk takes up to "
@@ -333,8 +331,15 @@ def status(
         ["request", "state", "since", "question"],
         [[one["name"], one["state"], str(one["day"]), one["question"][:80]] for one in lines],
     )
-    if isinstance(said, dict) and said.get("note"):
+    if not isinstance(said, dict):
+        return
+    if said.get("note"):
         typer.echo(f"Note of the reviewer: {said['note']}")
+    if private := said.get("private"):
+        released = bool(private["answers"])
+        if private["questions"]:
+            typer.echo("Answers:" if released else "Answers from the synthetic data, with as much noise:")
+        _show_answers(private["questions"], private["answers" if released else "tried"])
 
 
 def _inside(folder: Path, request: str | None, as_json: bool) -> None:
@@ -419,10 +424,11 @@ def certificate(
         typer.echo("These learners are simulated: they do not exist.")
     typer.echo(f"Hash of the code that was run: {content['code_hash']}")
     typer.echo("Result:")
-    _show_results(Results.from_json(content["result"]))
     if "guarantee" in content:
+        _show_answers(content["questions"], content["answers"])
         _show_guarantee(content)
         return
+    _show_results(Results.from_json(content["result"]))
     for check in content["checks"]:
         typer.echo(f"Check {check['name']}: {check['verdict']}")
     _show_price(content["price"])
@@ -430,11 +436,22 @@ def certificate(
     typer.echo(str(content["not_covered"]))
 
 
+def _show_answers(sentences: Sequence[str], answers: Sequence[dict[str, Any]]) -> None:
+    """Print the answers to private questions, with their intervals."""
+    for place, (sentence, answer) in enumerate(zip(sentences, answers, strict=True), 1):
+        typer.echo(f"{place}. {sentence}")
+        for one in answer["estimates"]:
+            lost = one["low"] is None or one["high"] is None
+            interval = "lost in the noise" if lost else f"{_said(one['low'])} to {_said(one['high'])}"
+            typer.echo(f"   {one['of']}: {_said(one['value'])} ({interval})")
+        if (test := answer["test"]) is not None:
+            typer.echo(f"   {test['name']}: statistic {_said(test['statistic'])}, p {_said(test['p_value'])}")
+        for line in (*answer["notes"], answer["warning"]):
+            if line:
+                typer.echo(textwrap.fill(line, 110, initial_indent="   ", subsequent_indent="   "))
+
+
 def _show_guarantee(content: dict[str, Any]) -> None:
-    for place, sentence in enumerate(content["questions"], 1):
-        typer.echo(f"Question {place}: {sentence}")
-    for warning in (one["warning"] for one in content["answers"] if one["warning"]):
-        typer.echo(warning)
     typer.echo(f"Guaranteed: {content['guarantee']['statement']}.")
     typer.echo(str(content["public"]))
     typer.echo(str(content["together"]))

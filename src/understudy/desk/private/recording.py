@@ -88,7 +88,12 @@ def record(code: str, sandbox: RunsJobs) -> Asked | Failure:
 
 def not_taken(error: UnderstudyError) -> Failure:
     """A refusal of questions, which is about the request and what is public, for their author."""
-    return Failure(_NOT_TAKEN, words=f"{error.message} {error.hint}"[:_MOST_WORDS].rstrip("."))
+    return Failure(_NOT_TAKEN, words=in_sentences(error)[:_MOST_WORDS].rstrip("."))
+
+
+def in_sentences(error: UnderstudyError) -> str:
+    """What was asked and what to do, as text: hints begin with a small letter."""
+    return f"{error.message} {error.hint[:1].upper()}{error.hint[1:]}"
 
 
 def declared_epsilon(code: str) -> float:

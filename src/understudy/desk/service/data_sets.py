@@ -96,10 +96,7 @@ def register(
     if summary is not None:
         # Whether it is about this table is found now, and not with the first request.
         StageOne.of(summary, table)
-    public = None
-    if schema is not None:
-        public = PublicSchema.read(schema).of_columns(columns)
-        refuse_several_rows(table)
+    public = None if schema is None else _declared(schema, table)
     if population and not simulated:
         population = resolve_population(population, real, simulated=False)
     population = population or (SIMULATED_POPULATION if simulated else FOLDER_POPULATION)
@@ -164,6 +161,15 @@ def set_policy(desk: Desk, who: Person, name: str, policy: Policy) -> None:
         row.version += 1
         changed = {key: value for key, value in row.policy.items() if before.get(key) != value}
         audit_log.append(session, who, "set policy", detail={"data set": name, "changed": changed})
+
+
+def set_schema(desk: Desk, who: Person, name: str, schema: Path) -> None:
+    """Declare what is public about the columns, from now on."""
+    require_role(who, Role.CUSTODIAN)
+    public = _declared(schema, real_table(desk, name).table)
+    with desk.database.writing() as session:
+        find(session, name).schema = public.to_json()
+        audit_log.append(session, who, "set schema", detail={"data set": name})
 
 
 def close(desk: Desk, who: Person, name: str) -> None:
@@ -333,6 +339,12 @@ def _refuse_others_of(session: Session, learners: pl.Series, ledger: Path, popul
                 hint="give the ledger and the population of that one, so that both count together.",
                 settings=("ledger", "population"),
             )
+
+
+def _declared(schema: Path, table: LearnerTable) -> PublicSchema:
+    """The public schema of a file, for the columns of a table with one row per learner."""
+    refuse_several_rows(table)
+    return PublicSchema.read(schema).of_columns(table.rows.columns)
 
 
 def _same_kinds(real: pl.DataFrame, synthetic: pl.DataFrame) -> None:

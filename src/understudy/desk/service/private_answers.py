@@ -24,7 +24,7 @@ from understudy.desk.domain.people import WORKER, Person
 from understudy.desk.domain.results import Results, Table
 from understudy.desk.private import Answers, Plan, answer_privately, propose, read_questions, read_records
 from understudy.desk.private.public_schema import CAVEATS, PublicSchema, refuse_several_rows
-from understudy.desk.private.recording import Asked
+from understudy.desk.private.recording import Asked, in_sentences
 from understudy.desk.private.words import in_words
 from understudy.desk.service import Desk, data_sets
 from understudy.desk.service.answers import AnswerOrigin
@@ -214,7 +214,7 @@ def _decline(desk: Desk, lease: Lease, error: RefusedError) -> None:
         run = release.run
         session.delete(release)
         run.forget()
-        row.note = f"{error.message} {error.hint}" if error.code == _OVER_LIMIT else BUDGET_SPENT
+        row.note = in_sentences(error) if error.code == _OVER_LIMIT else BUDGET_SPENT
         move(session, WORKER, row, "decline", {"why": error.message})
 
 
