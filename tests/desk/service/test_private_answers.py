@@ -77,7 +77,11 @@ def test_questions_are_answered_charged_and_certified(private):
     assert [one["of"] for one in answer["estimates"]] == [
         f"evening_01, achievement = {label}" for label in SCHEMA.labels
     ]
-    assert view.released is not None
+    # One draw of the noise, whatever it is read from.
+    (table,) = view.released.tables.values()
+    assert [row[1:] for row in table.rows] == [
+        (one["value"], one["low"], one["high"]) for one in answer["estimates"]
+    ]
     document = views.certificate(private.desk, view.certificate)
     certificate.verify(document, certificate.public_key(private.desk.settings.secret))
     stated = Guarantee.from_json(document["guarantee"])
@@ -267,6 +271,26 @@ def test_who_withdrew_before_the_answer_is_not_in_it(decided):
     private_answers.hand_out(filled.desk, lease)
     assert seen(filled, name).n_learners_then == 35
     assert verify(filled.desk).n_releases == 1
+
+
+def test_a_table_that_is_not_the_registered_one_any_more_is_not_charged(decided, tmp_path):
+    filled, name, lease = decided
+    frame = school_frame(1)
+    write_real(pl.concat([frame, frame]), tmp_path / "data" / "real.csv")
+    with pytest.raises(DataError, match="several rows"):
+        private_answers.hand_out(filled.desk, lease)
+    assert entries(filled) == []
+    assert filled.state(name) == "being released"
+
+
+def test_answers_leave_at_a_pace_that_says_nothing_about_the_work(decided, monkeypatch):
+    filled, _, lease = decided
+    waited, clock = [], iter([10.0, 13.5])
+    monkeypatch.setattr(private_answers, "PACE", 2.0)
+    monkeypatch.setattr(private_answers, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(private_answers, "sleep", waited.append)
+    private_answers.hand_out(filled.desk, lease)
+    assert waited == [0.5]
 
 
 def test_a_price_counts_the_private_answers_released_before_it(declared):
