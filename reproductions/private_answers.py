@@ -97,9 +97,9 @@ ANALYSES: dict[str, Callable[[private.Ask], Any]] = {
 
 def exact_figures(rows: pl.DataFrame) -> dict[str, dict[str, float]]:
     """The same figures without noise, by numpy, scipy and statsmodels; tests by their p values."""
-    import statsmodels.formula.api as models
+    import statsmodels.formula.api as models  # type: ignore[import-untyped]
 
-    frame = rows.to_pandas().assign(yes=lambda table: table.passed.astype(int))
+    frame: Any = rows.to_pandas().assign(yes=lambda table: table.passed.astype(int))
     grades = {name: group.to_numpy() for name, group in frame.groupby("school").grade}
     clubs = {name: group.to_numpy() for name, group in frame.groupby("club").grade}
     passed = frame.groupby("school").yes.mean()
@@ -169,7 +169,7 @@ def measured(n: int, n_draws: int, seed: int) -> list[list[object]]:
     for draw in progress.each(range(n_draws), f"{n:,} learners"):
         rng = np.random.default_rng((seed, n, draw))
         rows = learners(n, rng)
-        exact, records = exact_figures(rows), private.read_records(rows, SCHEMA)
+        exact, records = exact_figures(rows), private.read_records(rows, SCHEMA, learner=None)
         for name, plan in plans.items():
             (answer,) = private.answer_privately(plan, records, seeded_noise(rng))
             for estimate in answer.estimates:

@@ -60,6 +60,7 @@ def test_a_cohort_has_a_schema():
 def test_numbers_are_cut_and_other_values_kept_apart():
     rows = pl.DataFrame(
         {
+            "learner": list("abcde"),
             "minutes": [-5.0, 1e9, None, float("nan"), float("inf")],
             "grade": ["50", "no grade", "", "100", "25"],
             "school": ["north", "east", None, " SOUTH ", ""],
@@ -86,7 +87,7 @@ def test_no_learner_decides_how_another_learners_category_is_read(last):
         series = pl.Series("form", cells, dtype=pl.Float64, strict=False)
     else:
         series = pl.Series("form", cells, strict=False)
-    assert read_records(series.to_frame(), schema).codes["form"][:3].tolist() == [0, 1, 0]
+    assert read_records(series.to_frame(), schema, learner=None).codes["form"][:3].tolist() == [0, 1, 0]
 
 
 def test_a_table_with_several_rows_of_a_learner_is_refused():
@@ -96,7 +97,9 @@ def test_a_table_with_several_rows_of_a_learner_is_refused():
     assert caught.value.code == "several-rows"
     assert "secret" not in str(caught.value)
     with pytest.raises(DataError, match="no column"):
-        read_records(rows.drop("grade"), SCHEMA)
+        read_records(table(10).drop("grade"), SCHEMA)
+    with pytest.raises(DataError, match="no column 'learner'"):
+        read_records(table(10).drop("learner"), SCHEMA)
 
 
 def test_all_groups_are_compared_unless_some_are_named():

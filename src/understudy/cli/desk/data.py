@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -178,17 +178,14 @@ def schema(
     if not columns:
         typer.echo(f"{name} has no public schema: no private questions can be asked.")
         return
-    rows = [
-        [
-            column["name"],
-            column["kind"],
-            ", ".join(column["values"]) if "values" in column else f"{column['low']:g} to {column['high']:g}",
-        ]
-        for column in columns
-        if "values" in column or "low" in column
-    ]
-    rows += [[column["name"], column["kind"], "no, yes"] for column in columns if column["kind"] == "flag"]
+    rows = [[column["name"], column["kind"], _public_values(column)] for column in columns]
     print_table("Public schema", ["column", "kind", "values"], rows)
+
+
+def _public_values(column: dict[str, Any]) -> str:
+    if "low" in column:
+        return f"{column['low']:g} to {column['high']:g}"
+    return ", ".join(column.get("values", ("no", "yes")))
 
 
 @app.command()

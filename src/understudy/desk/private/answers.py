@@ -13,7 +13,7 @@ from understudy.desk.private.questions import Question
 # An interval is too wide where it leaves more than this of what was known beforehand.
 MOST_OF_WHAT_IS_POSSIBLE = 0.5
 # The width of an interval without ends, or with ends beyond what is possible.
-NOTHING_LEARNED = 2.0
+_NOTHING_LEARNED = 2.0
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Estimate:
     def width(self) -> float:
         """The width of the interval as a share of what was known beforehand."""
         if not (math.isfinite(self.low) and math.isfinite(self.high)):
-            return NOTHING_LEARNED
+            return _NOTHING_LEARNED
         # Nothing was known beforehand of an intercept, which may lie far from all data.
-        return min((self.high - self.low) / (self.possible[1] - self.possible[0]), NOTHING_LEARNED)
+        return min((self.high - self.low) / (self.possible[1] - self.possible[0]), _NOTHING_LEARNED)
 
     @property
     def too_wide(self) -> bool:
@@ -81,14 +81,10 @@ class Test:
 
 @dataclass(frozen=True)
 class Enough:
-    """What would make an answer's intervals narrow enough, by prediction; None where nothing would.
-
-    Where an answer is lost in the noise its spread is not known, and `at_least` says that more may be needed.
-    """
+    """What would make an answer's intervals narrow enough, by prediction; None where nothing would."""
 
     epsilon: float | None
     n_learners: int | None
-    at_least: bool = False
 
     def __str__(self) -> str:
         ways = []
@@ -98,8 +94,6 @@ class Enough:
             ways.append(f"{self.n_learners:,} learners")
         if not ways:
             return "no epsilon up to 100 would be enough with so many learners."
-        if self.at_least:
-            return f"it would take {' or '.join(ways)} at least."
         return f"about {' or '.join(ways)} would be enough."
 
 

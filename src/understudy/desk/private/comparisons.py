@@ -97,11 +97,15 @@ class _Groups:
         return np.asarray(between)
 
     def under_null(self, rng: np.random.Generator) -> _Groups:
-        """Simulations of groups of these sizes and variances that all have one mean."""
+        """Simulations of groups of these sizes that all have one mean.
+
+        Variances are known up to their own noise, so each simulation has others, as likely as these by that noise.
+        """
         shape = (N_SIMULATIONS, self.n.shape[-1])
         n = np.maximum(np.rint(self.n), 2.0)
         mean = float((n * self.means()).sum() / n.sum())
-        variance = self.variances()
+        drawn = replace(self, squares=self.squares + self.squares_sd * rng.normal(size=shape))
+        variance = drawn.variances()
         total = n * mean + np.sqrt(n * variance) * rng.normal(size=shape)
         squares = total**2 / n + variance * rng.chisquare(np.broadcast_to(n - 1.0, shape))
 

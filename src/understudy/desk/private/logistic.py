@@ -71,9 +71,9 @@ def measure_slopes(slopes: Slopes, records: Records, rho: float, draw: Draw) -> 
     return last
 
 
-def assumed_round(slopes: Slopes, schema: Schema, n_learners: int, rho: float) -> Round:
+def assumed_round(slopes: Slopes, schema: Schema, n_learners: int, rho: float, spread: float) -> Round:
     """The last round as it may be: chances of some 0.3 or 0.7, and learners whose outcome is nearly certain."""
-    curvature = slopes.features.assumed(schema) * n_learners * _ASSUMED_CURVATURE
+    curvature = slopes.features.assumed(schema, spread) * n_learners * _ASSUMED_CURVATURE
     start = np.zeros(len(curvature))
     spent = rho * ROUNDS[-1]
     usual = np.concatenate([[0.0], np.full(len(start) - 1, _ASSUMED_COEFFICIENT)])

@@ -33,8 +33,6 @@ ROOT_STEPS = 2**14
 _ROUND_DOWN = 1 - 1e-9
 # Pieces in which the maximum of a function is bounded.
 _PIECES = 2000
-# What is assumed of a number before anything is known: its mean in the middle, its spread a quarter of the range.
-ASSUMED_SD = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,7 +119,7 @@ class Cells:
         """The noisy counts."""
         return Noisy(values, np.full(values.shape, self.noise_sd(rho)))
 
-    def assumed(self, schema: Schema, n_learners: int) -> Floats:
+    def assumed(self, schema: Schema, n_learners: int, spread: float) -> Floats:
         """Equal counts in all cells but those of other and missing values."""
         known = [
             np.array([name not in ("other", "missing") for name in axis.names(schema)]) for axis in self.axes
@@ -172,15 +170,15 @@ class Features:
         """Whether all learners have these features, so that their number is public."""
         return not self.categories and all(name in schema.complete for name in self.numbers)
 
-    def assumed(self, schema: Schema) -> Floats:
-        """The mean of x x' before anything is known: numbers in the middle, categories equally frequent."""
+    def assumed(self, schema: Schema, spread: float) -> Floats:
+        """The mean of x x' before anything is known: numbers around the middle, categories equally frequent."""
         mean = np.concatenate(
             [[1.0], np.zeros(len(self.numbers)), *(self._even(schema, name) for name in self.categories)]
         )
         second = np.outer(mean, mean)
         place = 1
         for _ in self.numbers:
-            second[place, place] = ASSUMED_SD**2
+            second[place, place] = spread**2
             place += 1
         for name in self.categories:
             share = self._even(schema, name)
@@ -255,10 +253,10 @@ class Moments:
             values[0, 0, 0], sd[0, 0, 0] = n_learners, 0.0
         return Noisy(values, sd)
 
-    def assumed(self, schema: Schema, n_learners: int) -> Floats:
+    def assumed(self, schema: Schema, n_learners: int, spread: float) -> Floats:
         """Sums of x x' of groups of equal size."""
         n_groups = self.shape(schema)[0]
-        second = self.features.assumed(schema)
+        second = self.features.assumed(schema, spread)
         return np.broadcast_to(second * (n_learners / n_groups), self.shape(schema)).copy()
 
 

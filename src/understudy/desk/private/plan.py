@@ -17,7 +17,7 @@ import numpy as np
 from understudy.core.privacy.composition import analytic_rho, default_delta, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.desk.private import from_cells, from_moments
-from understudy.desk.private.answers import MOST_OF_WHAT_IS_POSSIBLE, NOTHING_LEARNED, Answer, Enough
+from understudy.desk.private.answers import MOST_OF_WHAT_IS_POSSIBLE, Answer, Enough
 from understudy.desk.private.comparisons import compare_answer, independence_answer
 from understudy.desk.private.logistic import Round, assumed_round, logistic_answer
 from understudy.desk.private.measurements import Cells, Features, Measurement, Moments, Noisy, Slopes
@@ -45,6 +45,8 @@ MOST_CELLS = 1_000_000
 LEAST_SIGMA = 2.0**12
 MECHANISM = "discrete Gaussian mechanism on sums over learners"
 
+# What is assumed of numbers before anything is known: a standard deviation of a quarter of the range, which is 2.
+ASSUMED_SPREAD = 0.5
 # A budget so large that noise hardly matters: widths there are those of sampling.
 _AMPLE_RHO = 1e8
 _ROUNDS = 60
@@ -69,6 +71,7 @@ class Plan:
     n_learners: int
     epsilon: float
     delta: float
+    spread: float = ASSUMED_SPREAD
 
     @property
     def rho(self) -> float:
@@ -143,29 +146,30 @@ class Plan:
         """The epsilon, or the number of learners, with which the answer's intervals would not be too wide.
 
         By prediction: what was found to be wider than predicted, as a group is that has few learners, is taken to be
-        so much wider then, too. What was lost in the noise, and was not predicted to be, needs half the noise.
+        so much wider then, too. Where an interval holds all that is possible, the spread is not known, and half of
+        what is usually assumed is assumed.
         """
-        wanted = MOST_OF_WHAT_IS_POSSIBLE
-        found = max(estimate.width for estimate in answer.estimates)
-        predicted = max(estimate.width for estimate in self.predict(answer.question).estimates)
-        lost = 2.0 * wanted / predicted
-        factor = max(1.0, lost if found >= NOTHING_LEARNED else found / predicted)
+        wanted, share = MOST_OF_WHAT_IS_POSSIBLE, self.shares[self._measurement(answer.question)]
+        found = min(max(estimate.width for estimate in answer.estimates), 1.0)
+        usual = replace(self, spread=self.spread / 2.0) if found == 1.0 else self
 
-        share = self.shares[self._measurement(answer.question)]
-
-        def fits(plan: Plan) -> bool:
+        def width(plan: Plan) -> float:
             need = plan._measurement(answer.question)
             expected = plan._predicted(answer.question, need, plan.rho * share)
-            return factor * max(estimate.width for estimate in expected.estimates) <= wanted
+            return max(estimate.width for estimate in expected.estimates)
 
-        epsilon = _smallest(lambda x: fits(replace(self, epsilon=x)), self.epsilon, _LARGEST_EPSILON)
+        factor = max(1.0, found / width(usual))
+        epsilon = _smallest(
+            lambda x: factor * width(replace(usual, epsilon=x)) <= wanted, self.epsilon, _LARGEST_EPSILON
+        )
         n_learners = _smallest(
-            lambda x: fits(replace(self, n_learners=round(x))), float(self.n_learners), _MOST_LEARNERS
+            lambda x: factor * width(replace(usual, n_learners=round(x))) <= wanted,
+            float(self.n_learners),
+            _MOST_LEARNERS,
         )
         return Enough(
             None if epsilon is None else _rounded_up(epsilon),
             None if n_learners is None else int(_rounded_up(n_learners)),
-            at_least=found >= NOTHING_LEARNED,
         )
 
     def _predicted(self, question: Question, need: Measurement, rho: float) -> Answer:
@@ -174,8 +178,8 @@ class Plan:
     def _assumed(self, need: Measurement, rho: float) -> Released:
         """What would be released if nothing were known, without noise in it."""
         if isinstance(need, Slopes):
-            return assumed_round(need, self.schema, self.n_learners, rho)
-        values = need.assumed(self.schema, self.n_learners)
+            return assumed_round(need, self.schema, self.n_learners, rho, self.spread)
+        values = need.assumed(self.schema, self.n_learners, self.spread)
         blank = need.released(np.zeros(values.shape), self.schema, self.n_learners, rho)
         return Noisy(values, blank.sd)
 

@@ -97,11 +97,9 @@ class Schema:
         for column in self.columns:
             if column.name == name:
                 return column
-        names = [column.name for column in self.columns]
-        near = difflib.get_close_matches(name, names, 1)
         raise UsageError(
             f"there is no column '{name}'.",
-            hint=f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(names)}.",
+            hint=nearest([column.name for column in self.columns], name),
             code="no-such-column",
         )
 
@@ -158,21 +156,23 @@ class Records:
     codes: dict[str, Codes] = field(default_factory=dict)
 
 
-def read_records(frame: Any, schema: Schema, *, learner: str = LEARNER) -> Records:
+def read_records(frame: Any, schema: Schema, *, learner: str | None = LEARNER) -> Records:
     """The records of a frame of any library with one row per learner.
 
-    A table in which a learner has several rows is refused: the bound of what one learner adds holds for a row.
+    A table in which a learner has several rows is refused: the bound of what one learner adds holds for a row. With
+    None in place of the column of learners the caller declares that every row is another learner.
     """
     rows = as_polars(frame)
-    if missing := [column.name for column in schema.columns if column.name not in rows.columns]:
+    wanted = [*([] if learner is None else [learner]), *(column.name for column in schema.columns)]
+    if missing := [name for name in wanted if name not in rows.columns]:
         raise DataError(
-            f"the table has no column '{missing[0]}', which its schema declares.",
-            hint="give the table that the schema is about.",
+            f"the table has no column '{missing[0]}'.",
+            hint="give the table that the schema is about, with its column of learners.",
             code="no-such-column",
         )
     if rows.height == 0:
         raise DataError("the table has no learners.", hint="give a table with one row per learner.")
-    if learner in rows.columns and rows[learner].n_unique() < rows.height:
+    if learner is not None and rows[learner].n_unique() < rows.height:
         raise DataError(
             f"the table has {rows.height} rows and {rows[learner].n_unique()} learners.",
             hint="bring it to one row per learner first, such as sums or means of a learner's rows.",

@@ -152,7 +152,7 @@ def try_out(
     epsilon: float,
     *,
     delta: float | None = None,
-    learner: str = LEARNER,
+    learner: str | None = LEARNER,
     rng: np.random.Generator | None = None,
 ) -> Trial:
     """Answer an analysis from a synthetic table, as the desk would from the real one. Nothing is guaranteed.
