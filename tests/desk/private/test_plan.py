@@ -126,6 +126,7 @@ def test_answers_are_json_and_have_a_guarantee_with_secret_noise_only():
     content = json.loads(json.dumps(secret.to_json(), allow_nan=False))
     assert len(content["answers"]) == len(plan.questions)
     assert all(line for line in secret.lines())
+    assert secret.to_frame().height == sum(len(answer.estimates) for answer in secret)
     assert not private.answer_privately(
         plan, records, seeded_noise(np.random.default_rng(1))
     ).guarantee.formal
