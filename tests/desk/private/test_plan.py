@@ -81,6 +81,10 @@ def test_predictions_know_public_numbers_alone_and_come_true():
 
     trial = private.try_out(asked, rows, SCHEMA, 2.0)
     assert trial.expected == private.expect(asked, SCHEMA, 2000, 2.0)
+    few = private.try_out(asked, rows, SCHEMA, 2.0, n_learners=113)
+    assert few.answers == trial.answers
+    assert few.expected == private.expect(asked, SCHEMA, 113, 2.0)
+    assert "expected on 113 learners" in str(few)
     for answer, expected in zip(trial.answers, trial.expected, strict=True):
         assert answer.width == pytest.approx(expected.width, rel=0.35)
 
