@@ -32,6 +32,7 @@ def truths():
     }
     found["minutes with grade"] = np.corrcoef(LARGE["minutes"], LARGE["grade"])[0, 1]
     found["minutes, 50 %"] = LARGE["minutes"].median()
+    found["hours, 95 %"] = LARGE["hours"].quantile(0.95)
     found["grade"] = LARGE["grade"].var()
     found["minutes"] = tables.GRADE_BY_MINUTE
     found["school = south"] = tables.GRADE_OF_SOUTH
@@ -43,6 +44,7 @@ QUESTIONS = {
     "proportions": lambda ask: ask.proportion("passed", by="school"),
     "correlation": lambda ask: ask.correlations("minutes", "grade"),
     "quantile": lambda ask: ask.median("minutes"),
+    "quantile of some": lambda ask: ask.quantiles("hours", (0.95,)),
     "variance": lambda ask: ask.variance("grade"),
     "linear": lambda ask: ask.linear("grade", on=["minutes", "school"]),
 }

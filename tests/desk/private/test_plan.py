@@ -81,6 +81,10 @@ def test_predictions_know_public_numbers_alone_and_come_true():
 
     trial = private.try_out(asked, rows, SCHEMA, 2.0)
     assert trial.expected == private.expect(asked, SCHEMA, 2000, 2.0)
+    few = private.try_out(asked, rows, SCHEMA, 2.0, n_learners=113)
+    assert few.answers == trial.answers
+    assert few.expected == private.expect(asked, SCHEMA, 113, 2.0)
+    assert "expected on 113 learners" in str(few)
     for answer, expected in zip(trial.answers, trial.expected, strict=True):
         assert answer.width == pytest.approx(expected.width, rel=0.35)
 
@@ -126,6 +130,7 @@ def test_answers_are_json_and_have_a_guarantee_with_secret_noise_only():
     content = json.loads(json.dumps(secret.to_json(), allow_nan=False))
     assert len(content["answers"]) == len(plan.questions)
     assert all(line for line in secret.lines())
+    assert secret.to_frame().height == sum(len(answer.estimates) for answer in secret)
     assert not private.answer_privately(
         plan, records, seeded_noise(np.random.default_rng(1))
     ).guarantee.formal

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.desk.private.questions import Question
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # An interval is too wide where it leaves more than this of what was known beforehand.
 MOST_OF_WHAT_IS_POSSIBLE = 0.5
@@ -186,6 +189,18 @@ class Answers:
             "guarantee": self.guarantee.to_json(),
             "answers": [answer.to_json() for answer in self.answers],
         }
+
+    def to_frame(self) -> pl.DataFrame:
+        """All estimates, a row each."""
+        import polars as pl
+
+        rows = [
+            {"question": str(answer.question), **estimate.to_json(), "too_wide": estimate.too_wide}
+            for answer in self.answers
+            for estimate in answer.estimates
+        ]
+        numbers = ("value", "low", "high", "noise")
+        return pl.DataFrame(rows, schema_overrides=dict.fromkeys(numbers, pl.Float64))
 
     def lines(self) -> list[str]:
         """The answers for people."""

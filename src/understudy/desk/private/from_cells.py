@@ -112,9 +112,11 @@ def quantile_answer(question: Quantile, cells: Cells, noisy: Noisy, schema: Sche
     values = noisy.values + (n - noisy.values.sum()) / n_cells
     total = max(float(values[:n_steps].sum()), 1.0)
     below = np.concatenate([[0.0], np.cumsum(values[:n_steps])]) / total
-    steps = np.arange(n_steps + 1)
-    # Noise of the sum of k cells, after all m of them were made to add up: a bridge from edge to edge.
-    below_sd = sd * np.sqrt(steps * (1.0 - steps / n_steps)) / total
+    # Of m cells, k are below an edge. If all learners are in them, what their sum is off by was taken off all alike: a
+    # bridge from edge to edge. If not, total and sum share the noise of k cells: (1 - F) of it, and F of the others'.
+    k = np.arange(n_steps + 1)
+    part = k / n_steps if question.column in schema.complete else np.clip(below, 0.0, 1.0)
+    below_sd = sd * np.sqrt(k * (1.0 - part) ** 2 + (n_steps - k) * part**2) / total
     rising = (np.maximum.accumulate(below) + np.minimum.accumulate(below[::-1])[::-1]) / 2.0
     found = []
     for share in question.at:

@@ -117,6 +117,7 @@ class Trial:
     """What an analysis would show of learners who are not real, beside what is to be expected of real ones."""
 
     plan: Plan
+    """Of the real learners: how many there are, and what is spent."""
     answers: Answers
     expected: tuple[Answer, ...]
 
@@ -152,14 +153,17 @@ def try_out(
     epsilon: float,
     *,
     delta: float | None = None,
+    n_learners: int | None = None,
     learner: str | None = LEARNER,
     rng: np.random.Generator | None = None,
 ) -> Trial:
     """Answer an analysis from a synthetic table, as the desk would from the real one. Nothing is guaranteed.
 
-    Intervals are about as wide as those of the real answers if both tables have as many learners.
+    `n_learners` is how many real learners there are, by default as many as synthetic ones: widths are expected for
+    that number.
     """
-    records = read_records(table, schema, learner=learner)
-    plan = propose(questions_of(analyze), schema, records.n_learners, epsilon, delta)
+    questions, records = questions_of(analyze), read_records(table, schema, learner=learner)
+    here = propose(questions, schema, records.n_learners, epsilon, delta)
+    real = propose(questions, schema, n_learners or records.n_learners, epsilon, delta)
     noise = seeded_noise(np.random.default_rng(0) if rng is None else rng)
-    return Trial(plan, answer_privately(plan, records, noise), plan.predictions())
+    return Trial(real, answer_privately(here, records, noise), real.predictions())
