@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -238,6 +239,24 @@ def test_a_worker_that_ends_after_the_charge_is_followed_by_one_that_answers(
         private_answers.hand_out(filled.desk, lease)
     assert entries(filled) == [entry]
     assert filled.state(name) == "released"
+    assert verify(filled.desk).n_releases == 1
+
+
+def test_an_answer_that_its_noise_made_impossible_is_not_drawn_again(decided, monkeypatch):
+    """What made it fail may say something about the learners: it is the answer."""
+    filled, name, lease = decided
+    calls = []
+
+    def fails(plan, records, noise):
+        calls.append(noise.discrete_laplace(np.zeros(3, dtype=np.int64), 2.0))
+        raise np.linalg.LinAlgError("singular")
+
+    monkeypatch.setattr(private_answers, "answer_privately", fails)
+    private_answers.hand_out(filled.desk, lease)
+    assert len(calls) == 1
+    assert filled.state(name) == "released"
+    assert seen(filled, name).released.values == {"no answer": private_answers.LOST}
+    assert len(entries(filled)) == 1
     assert verify(filled.desk).n_releases == 1
 
 

@@ -14,7 +14,7 @@ from understudy.cohorts.schema import Schema as CohortSchema
 from understudy.core.files.documents import parse_json
 from understudy.core.privacy.guarantee import Caveat
 from understudy.desk.domain.learners import LearnerTable
-from understudy.desk.private.schema import Schema
+from understudy.desk.private.schema import Records, Schema, read_records
 from understudy.errors import DataError, RefusedError
 
 if TYPE_CHECKING:
@@ -74,10 +74,16 @@ class PublicSchema:
         return {"schema": self.schema.to_json(), "caveats": [caveat.code for caveat in self.caveats]}
 
 
+def records_of(table: LearnerTable, schema: Schema) -> Records:
+    """The records of a table; what one learner adds to an answer is bounded by the bounds of one row."""
+    refuse_several_rows(table)
+    return read_records(table.rows, schema, learner=None)
+
+
 def refuse_several_rows(table: LearnerTable) -> None:
-    """What one learner adds to an answer is bounded by the bounds of one row."""
+    """Raise unless every learner has one row."""
     if (np.diff(table.starts) != 1).any():
         raise DataError(
-            "the real table has several rows for a learner, and private questions are about one row each.",
+            "the table has several rows for a learner, and private questions are about one row each.",
             hint="register a table with one row per learner, or leave the schema out.",
         )

@@ -21,8 +21,8 @@ from understudy.desk.domain.learners import LearnerTable
 from understudy.desk.private.answers import Answers
 from understudy.desk.private.mechanism import answer_privately
 from understudy.desk.private.plan import Plan, propose
+from understudy.desk.private.public_schema import records_of
 from understudy.desk.private.questions import MOST_QUESTIONS, Question, read_question
-from understudy.desk.private.schema import read_records
 from understudy.desk.private.trial import Ask
 from understudy.errors import UnderstudyError, UsageError
 from understudy.sandbox.code_review import UnparsableError, parse
@@ -117,7 +117,7 @@ def declared_epsilon(code: str) -> float:
 
 def answer_trial(plan: Plan, code: str, table: LearnerTable) -> Answers:
     """The answers from a synthetic table, with as much noise as the real ones; the same code gives the same ones."""
-    records = read_records(table.rows, plan.schema)
+    records = records_of(table, plan.schema)
     there = propose(plan.questions, plan.schema, records.n_learners, plan.epsilon, plan.delta)
     noise = seeded_noise(np.random.default_rng(Analysis.seeded(code).seed))
     return answer_privately(there, records, noise)

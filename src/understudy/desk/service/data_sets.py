@@ -96,7 +96,15 @@ def register(
     if summary is not None:
         # Whether it is about this table is found now, and not with the first request.
         StageOne.of(summary, table)
-    public = None if schema is None else _declared(schema, table)
+    public = None
+    if schema is not None:
+        stands_in = learner_table(
+            stand_in,
+            np.random.default_rng(0),
+            columns=columns,
+            learner=LEARNER if LEARNER in stand_in.columns else learner,
+        )
+        public = _declared(schema, table, stands_in)
     if population and not simulated:
         population = resolve_population(population, real, simulated=False)
     population = population or (SIMULATED_POPULATION if simulated else FOLDER_POPULATION)
@@ -166,7 +174,7 @@ def set_policy(desk: Desk, who: Person, name: str, policy: Policy) -> None:
 def set_schema(desk: Desk, who: Person, name: str, schema: Path) -> None:
     """Declare what is public about the columns, from now on."""
     require_role(who, Role.CUSTODIAN)
-    public = _declared(schema, real_table(desk, name).table)
+    public = _declared(schema, real_table(desk, name).table, synthetic_table(desk, name))
     with desk.database.writing() as session:
         find(session, name).schema = public.to_json()
         audit_log.append(session, who, "set schema", detail={"data set": name})
@@ -341,10 +349,11 @@ def _refuse_others_of(session: Session, learners: pl.Series, ledger: Path, popul
             )
 
 
-def _declared(schema: Path, table: LearnerTable) -> PublicSchema:
-    """The public schema of a file, for the columns of a table with one row per learner."""
-    refuse_several_rows(table)
-    return PublicSchema.read(schema).of_columns(table.rows.columns)
+def _declared(schema: Path, *tables: LearnerTable) -> PublicSchema:
+    """The public schema of a file, for the columns of tables with one row per learner."""
+    for table in tables:
+        refuse_several_rows(table)
+    return PublicSchema.read(schema).of_columns(tables[0].rows.columns)
 
 
 def _same_kinds(real: pl.DataFrame, synthetic: pl.DataFrame) -> None:

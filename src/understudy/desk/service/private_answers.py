@@ -8,7 +8,9 @@ was killed, one is seen and the other by nobody.
 
 from __future__ import annotations
 
+import logging
 import secrets
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from time import monotonic, sleep
@@ -18,12 +20,21 @@ from sqlalchemy.orm import Session
 
 from understudy.core.privacy.composition import Cost, counted_epsilon
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.noise import WatchedNoise
 from understudy.desk.domain import certificate
 from understudy.desk.domain.analysis import asks_privately, code_hash, environment
 from understudy.desk.domain.people import WORKER, Person
 from understudy.desk.domain.results import Results, Table
-from understudy.desk.private import Answers, Plan, answer_privately, propose, read_questions, read_records
-from understudy.desk.private.public_schema import CAVEATS, PublicSchema, refuse_several_rows
+from understudy.desk.private import (
+    Answer,
+    Answers,
+    Plan,
+    Records,
+    answer_privately,
+    propose,
+    read_questions,
+)
+from understudy.desk.private.public_schema import CAVEATS, PublicSchema, records_of
 from understudy.desk.private.recording import Asked, in_sentences
 from understudy.desk.private.words import in_words
 from understudy.desk.service import Desk, data_sets
@@ -41,7 +52,9 @@ from understudy.desk.store.tables import (
     latest_run,
     now,
 )
-from understudy.errors import RefusedError
+from understudy.errors import RefusedError, safe_location
+
+log = logging.getLogger(__name__)
 
 # Answers leave at whole multiples of so many seconds: how long one takes to compute may depend on the data a little.
 PACE = 2.0
@@ -49,6 +62,7 @@ BUDGET_SPENT = (
     "The budget of these learners does not allow these questions with this epsilon. Ask for less, or write to the "
     "custodian."
 )
+LOST = "The noise left nothing that could be computed. The charge stays, since that is known now."
 _OVER_LIMIT = "private-epsilon"
 _COLUMNS = ("of", "value", "low", "high")
 
@@ -129,8 +143,7 @@ def hand_out(desk: Desk, lease: Lease) -> None:
         card, stated, data_set = release.certificate, release.run.private or {}, row.data_set.name
         public, account = _public(row.data_set), data_sets.account_of(row.data_set)
     real = data_sets.real_table(desk, data_set)
-    refuse_several_rows(real.table)
-    records = read_records(real.table.rows, public.schema)
+    records = records_of(real.table, public.schema)
     plan = _plan(stated, public, records.n_learners)
     guarantee = _guarantee(plan, public)
     # The reviewer, or the custodian's policy, has agreed: no person is asked here.
@@ -148,7 +161,7 @@ def hand_out(desk: Desk, lease: Lease) -> None:
         except RefusedError as error:
             _decline(desk, lease, error)
             return
-        answers = answer_privately(plan, records, charge.noise)
+        answers = _answered(plan, records, charge.noise)
         sleep(-(monotonic() - begun) % PACE)
         with desk.database.writing() as session:
             row = find(session, WORKER, lease.request)
@@ -159,14 +172,31 @@ def hand_out(desk: Desk, lease: Lease) -> None:
             release.run.private = {
                 **_asked(plan, public),
                 "answers": [answer.to_json() for answer in answers],
-                "n_learners": answers.n_learners,
+                "n_learners": plan.n_learners,
             }
             release.run.data_hash, release.run.data_version = real.hash, real.version
             release.document = certificate.document(facts_of(desk, release), desk.settings.secret)
             move(session, WORKER, row, "hand out", {"certificate": release.certificate})
 
 
-def results_of(answers: Answers) -> Results:
+def _answered(plan: Plan, records: Records, noise: WatchedNoise) -> Sequence[Answer]:
+    """The answers; none if the noise made them impossible to compute.
+
+    That is a result as well, and leaves: another draw in its place would be chosen by what the first one showed. A
+    fault of the machine depends on no noise, and the next worker draws anew.
+    """
+    try:
+        return answer_privately(plan, records, noise).answers
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        if not noise.drawn:
+            raise
+        log.error("%s after the noise of a private answer was drawn", safe_location(error))
+        return ()
+
+
+def results_of(answers: Iterable[Answer]) -> Results:
     """Answers as results of a request: a table of estimates for each question, and the test of it if there is one."""
     tables: dict[str, Table] = {}
     tests: dict[str, Any] = {}
@@ -176,6 +206,8 @@ def results_of(answers: Answers) -> Results:
         tables[name] = Table(_COLUMNS, tuple(rows))
         if answer.test is not None:
             tests[name] = {answer.test.name: {"statistic": answer.test.statistic, "p": answer.test.p_value}}
+    if not tables:
+        return Results({"no answer": LOST})
     return Results(tests or None, tables)
 
 
