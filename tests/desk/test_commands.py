@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,7 @@ import typer.main
 from sqlalchemy import text, update
 from typer.testing import CliRunner
 
-from tests.desk.support.fixtures import InProcess, fill, school_frame, write_real
+from tests.desk.support.fixtures import POLICY, InProcess, fill, school_frame, write_real
 from tests.support.command import run
 from understudy.cli.app import app
 from understudy.cli.desk import app as desk_commands
@@ -24,6 +25,7 @@ from understudy.cohorts.simulate import SCHEMA
 from understudy.desk.domain.people import Role
 from understudy.desk.domain.policy import Policy
 from understudy.desk.private import Schema
+from understudy.desk.researcher.client import DeskClient
 from understudy.desk.service import Desk, accounts, feedback, tokens
 from understudy.desk.store.settings import Settings
 from understudy.desk.store.tables import EventRow, ReleaseRow
@@ -592,8 +594,9 @@ def test_a_port_that_is_taken_is_said_first(tmp_path):
 def test_from_a_submission_to_a_review_by_commands(tmp_path):
     """Web and worker together, by real processes; Ctrl-C ends both."""
     needs_sandbox()
-    made = fill(tmp_path)
+    made = fill(tmp_path, policy=replace(POLICY, private_without_review=True), schema=True)
     folder = made.desk.settings.folder
+    (tmp_path / "questions.py").write_text(PRIVATE_START)
     token = tokens.make_token(made.desk, made.researcher, "a test")
     (tmp_path / "token").write_text(token + "\n")
     (tmp_path / "analysis.py").write_text(
@@ -618,6 +621,17 @@ def test_from_a_submission_to_a_review_by_commands(tmp_path):
         )["name"]  # fmt: skip
         _patiently(lambda: _state_is("in review", as_json("desk", "status", name, *access)))
         assert "in review" in invoked("desk", "status", *access).output
+        # Private questions: by the policy of this desk nobody has to read them.
+        private = as_json(
+            "desk", "submit", tmp_path / "questions.py", "--data", "a school",
+            "--question", "How many minutes on average, with a guarantee?", *access,
+        )["name"]  # fmt: skip
+        _patiently(lambda: _state_is("released", as_json("desk", "status", private, *access)))
+        said = invoked("desk", "status", private, *access).output
+        assert "1. What is the mean of evening_01 (cut to 0 to 600)?" in said
+        with DeskClient(url, token) as client:
+            assert client.schema("A school")["columns"][-1]["values"] == ["low", "average", "high"]
+            assert client.request(private)["private"]["answers"][0]["estimates"]
         with pytest.raises(UsageError, match="no data set"):
             invoked(
                 "desk",

@@ -20,6 +20,8 @@ from understudy.desk.service.verification import verify
 from understudy.desk.store.tables import EventRow, JobRow, ReleaseRow
 from understudy.desk.worker.answering import private_trial
 from understudy.desk.worker.worker import Worker
+from understudy.errors import MissingError
+from understudy.sandbox import Limits, Sandbox, require_sandbox
 from understudy.sandbox.jobs import Outcome
 
 HEAD = "EPSILON = 0.5\n\n\ndef analyze(ask):\n"
@@ -209,6 +211,33 @@ def test_epsilon_has_a_range(declared, epsilon):
 )
 def test_private_questions_are_known_by_their_entry(code, private):
     assert asks_privately(code) is private
+
+
+@pytest.mark.functional
+def test_through_the_sandbox():
+    """Code that looks for data there finds none, and code that does not end is ended."""
+    try:
+        require_sandbox()
+    except MissingError as error:
+        pytest.skip(error.message)
+    looks = (
+        "    import gc\n    import pandas as pd\n"
+        "    found = [one for one in gc.get_objects() if isinstance(one, pd.DataFrame)]\n"
+    )
+    bodies = {
+        "asks": "    ask.mean('evening_01', by='achievement')\n",
+        "looks for tables": looks + "    ask.count(*[str(len(one)) for one in found if len(one) > 3])\n",
+        "does not end": "    while True:\n        pass\n",
+        "ends itself": "    import os\n    os._exit(0)\n",
+        "too much": "    ask.count('x' * 3_000_000)\n",
+    }
+    with Sandbox(Limits(wall_seconds=5.0, cpu_seconds=5, output_bytes=1 << 20), workers=1) as sandbox:
+        found = {what: record(HEAD + body, sandbox) for what, body in bodies.items()}
+    assert not isinstance(found["asks"], Failure)
+    assert found["looks for tables"].questions[0].by == ()
+    assert found["does not end"].status in ("time", "killed")
+    assert found["ends itself"].status != "done"
+    assert found["too much"].status == "output"
 
 
 @pytest.mark.functional

@@ -65,6 +65,12 @@ class DeskClient:
         answer: dict[str, Any] = self._ask("POST", "requests", content)
         return answer
 
+    def schema(self, data_set: str) -> dict[str, Any] | None:
+        """The public schema of a data set, named by its title or its name; None if none is declared."""
+        known: list[dict[str, Any]] = self._ask("GET", "data-sets")
+        name = data_set_named(known, data_set)
+        return next(one["public_schema"] for one in known if one["name"] == name)
+
     def requests(self) -> list[dict[str, Any]]:
         """The requests of the token's owner, newest first."""
         answer: list[dict[str, Any]] = self._ask("GET", "requests")
