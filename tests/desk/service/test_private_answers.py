@@ -190,6 +190,44 @@ def test_the_ledger_of_real_learners_refuses_and_its_words_stay_inside(tmp_path)
     filled.desk.close()
 
 
+@pytest.mark.parametrize("cell", [1e300, -5.0, math.inf, math.nan, None])
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_how_a_request_ends_does_not_depend_on_one_learner(tmp_path, cell, epsilon):
+    """Whatever is in a cell: state, note and the form of the answers are those of the other learners' table."""
+    ask = f"""
+EPSILON = {epsilon}
+
+
+def analyze(ask):
+    ask.mean("evening_01", by="achievement")
+    ask.quantiles("evening_01")
+    ask.histogram("evening_01")
+    ask.linear("evening_01", on=["morning_01", "achievement"])
+    ask.logistic("achievement", on=["evening_01"], value="high")
+    ask.compare("evening_01", by="achievement", test="anova")
+"""
+    ends = []
+    for folder, value in (("plain", 20.0), ("odd", cell)):
+        (tmp_path / folder).mkdir()
+        first = pl.int_range(pl.len()) == 0
+        real = school_frame(1).with_columns(
+            evening_01=pl.when(first).then(pl.lit(value, dtype=pl.Float64)).otherwise("evening_01"),
+            achievement=pl.when(first).then(pl.lit("canary")).otherwise(pl.col("achievement").cast(str)),
+        )
+        policy = replace(POLICY, private_without_review=True)
+        filled = fill(tmp_path / folder, real=real, policy=policy, schema=True)
+        name = filled.submitted(ask)
+        filled.work()
+        view = seen(filled, name)
+        form = (
+            None if view.released is None else {key: len(t.rows) for key, t in view.released.tables.items()}
+        )
+        ends.append((view.state, view.note, form))
+        assert "canary" not in str(view)
+        filled.desk.close()
+    assert ends[0] == ends[1]
+
+
 def test_without_a_schema_nothing_private_can_be_asked(small):
     name = small.draft(PRIVATE)
     with pytest.raises(RefusedError) as caught:
