@@ -311,6 +311,10 @@ def test_private_questions_are_tried_at_home(tmp_path, tables, quick_sandbox):
     code.write_text(PRIVATE_START.replace("evening_01", "evening"))
     with pytest.raises(DataError, match="not taken") as caught:
         invoked("desk", "try", code, tables[1], "--schema", declared(tmp_path))
+    code.write_text(PRIVATE_START.replace("ask.mean", "ask.maximum"))
+    with pytest.raises(DataError, match="AttributeError in line 5") as missing:
+        invoked("desk", "try", code, tables[1], "--schema", declared(tmp_path))
+    assert "help(" in missing.value.hint
     assert "no column 'evening'. Did you mean 'evening_0" in caught.value.hint
 
 

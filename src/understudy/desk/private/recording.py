@@ -101,9 +101,10 @@ def declared_epsilon(code: str) -> float:
     found = None
     try:
         for node in parse(code).body:
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            if any(isinstance(one, ast.Name) and one.id == EPSILON for one in targets):
-                found = ast.literal_eval(node.value)  # type: ignore[attr-defined]
+            if isinstance(node, ast.Assign) and any(
+                isinstance(one, ast.Name) and one.id == EPSILON for one in node.targets
+            ):
+                found = ast.literal_eval(node.value)
     except (UnparsableError, ValueError, TypeError, RecursionError):
         found = None
     if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):

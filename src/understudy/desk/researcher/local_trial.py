@@ -19,7 +19,15 @@ from understudy.core.engine import progress
 from understudy.desk.disclosure.examination import Examination, examine
 from understudy.desk.disclosure.probing import MOST_BLOCKS, N_TRIPLES, probe
 from understudy.desk.disclosure.replacement import plan_replacements
-from understudy.desk.domain.analysis import ENTRY, Analysis, Answer, Failure, RunsJobs, of_a_trial
+from understudy.desk.domain.analysis import (
+    ENTRY,
+    Analysis,
+    Answer,
+    Failure,
+    RunsJobs,
+    asks_privately,
+    of_a_trial,
+)
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
@@ -84,6 +92,11 @@ def explained(
             f"line {failure.error_line} of {name} reads a file or the network ({failure.error_type}); an analysis has "
             "neither.",
             f"all data comes as the parameter of {ENTRY}(data).",
+        )
+    if asks_privately(code):
+        return (
+            f"{name} asked nothing: {failure}.",
+            "it runs without any data; help(understudy.desk.private.Ask) lists what can be asked.",
         )
     return (
         f"{name} gave no result: {failure}.",
