@@ -107,7 +107,7 @@ def _contained_in(
     originals: Sequences, fakes: Sequences, score: Callable[[int], Floats], length: int, members: Ints
 ) -> tuple[Ints, Ints, int, int]:
     short = np.flatnonzero(fakes.lengths <= length)
-    # Of fakes with equal scores any may come first: the best score is the same, and a stable sort takes ten times as long.
+    # Of fakes with equal scores any may come first: the best score is the same. A stable sort takes ten times as long.
     order = short[np.argsort(-score(length)[short])]
     found, pairs, cells = _first_contained(
         originals.codes,

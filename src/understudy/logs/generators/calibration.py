@@ -24,7 +24,7 @@ from understudy.logs.models.cells import (
 )
 from understudy.logs.models.lengths import spread_lengths
 from understudy.logs.models.markov import AliasTables
-from understudy.logs.models.runs import N_CELLS, RunModel
+from understudy.logs.models.runs import N_CELLS, JumpSources, RunModel
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +51,9 @@ class RunTargets:
     popularity: Floats
     start: Floats
     jump: Floats
+    """Where jumps lead, a row for each source."""
+    jump_source: IntArray
+    """The source of each action's jumps."""
     stay: Floats
     staying: Noisy
     new_share: float
@@ -72,6 +75,7 @@ def calibrated(targets: RunTargets) -> RunModel:
     arrivals, stay, stay_by_cell = np.ones(n_actions), logit(targets.stay), np.zeros(N_CELLS)
     easier, gain, new = np.zeros(n_actions), np.zeros(N_PRACTICE), 0.0
     names = tuple(str(code) for code in range(n_actions))
+    sources = JumpSources.by_action(np.append(targets.jump_source, len(targets.jump)))
     for turn in range(N_ROUNDS):
         model = RunModel(
             jumps=AliasTables.from_matrix(targets.jump, arrivals, targets.start),
@@ -80,6 +84,7 @@ def calibrated(targets: RunTargets) -> RunModel:
             easiness=targets.easiness + easier,
             gain=practice_table(gain),
             untried=new,
+            sources=sources,
         )
         lengths = spread_lengths(targets.length_law, n_learners, rng)
         ability = spread_abilities(lengths, targets.ability_spread, rng)
