@@ -30,10 +30,10 @@ Floats = NDArray[np.float64]
 
 N_BURN_IN = 100
 N_KEPT = 300
-# Sweeps of a large log, where a learner's counts in a cell are an entry, have so many entries in all, but no fewer than
-# a share of the usual number of sweeps are made. The more learners, the less one sweep differs from the next: on
-# simulated classrooms of 5,000 and 30,000 learners (`markov`, `drop:0.5`, `runs-dp`) AUCs of a quarter of the sweeps
-# are at most 0.0006 from those of all, where their standard errors are 0.003 to 0.008.
+# All sweeps of a large log together look at so many entries (a learner's counts in a cell), but at no fewer than a share
+# of the usual number of sweeps. On simulated classrooms of 5,000 and 30,000 learners (`markov`, `drop:0.5`, `runs-dp`)
+# AUCs of a quarter of the sweeps differ from those of all by 0.0011 at most, in both directions, where their standard
+# errors are 0.003 to 0.008; docs/explanation/scale.md has the figures.
 MOST_ENTRIES, LEAST_SHARE = 50_000_000, 0.25
 # A step that no member made still has this many counts: walks that are cut, generators that are not quite a chain.
 STRAY_STEPS = 0.02
