@@ -19,7 +19,7 @@ def measure(
         list[str] | None, typer.Argument(help=", ".join(PARTS) + ", or `page`. All by default.")
     ] = None,
 ) -> None:
-    """Measure tables again and render the page. It takes about an hour of one core."""
+    """Measure tables again and render the page. It takes about half an hour."""
     unknown = [part for part in parts or () if part not in (*PARTS, "page")]
     if unknown:
         raise UsageError(f"there is no part '{unknown[0]}'.", hint="the parts are " + ", ".join(PARTS) + ".")

@@ -6,7 +6,6 @@ import pytest
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError
 from understudy.logs.generators.baselines import Drop
-from understudy.logs.generators.details import detail_shares
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.reading import read_log
@@ -72,7 +71,7 @@ def test_with_few_learners_outcomes_are_still_there(tmp_path, generator):
     (tmp_path / "log.csv").write_text("\n".join(["learner,action,outcome", *rows]))
     log = read_log(tmp_path / "log.csv", empty_outcomes=True, public_actions=True)
     # As much of the budget as outcomes have elsewhere.
-    assert sum(detail_shares(log).values()) == pytest.approx(0.4)
+    assert sum(generator.divided(log).values()) == pytest.approx(0.4)
     frame = generator.fit(log, rng, seeded_noise(rng)).sample(None, rng).to_polars()
     problems = frame.filter(frame["action"].str.starts_with("problem"))["outcome"]
     assert problems.is_null().mean() < 0.35

@@ -79,8 +79,9 @@ def test_an_engine_that_is_none_is_refused():
         pass
 
 
-def test_a_scheduler_that_is_not_there_is_said():
+def test_a_scheduler_that_is_not_there_is_said(monkeypatch):
     pytest.importorskip("distributed")
+    monkeypatch.setattr("understudy.core.engine.cluster.CONNECT_WITHIN", "1s")
     with pytest.raises(MissingError, match="no scheduler"), running_on("tcp://127.0.0.1:9"):
         pass
 

@@ -163,15 +163,16 @@ def test_it_says_beforehand_where_steps_are_not_asked_for():
 
 def test_times_and_columns_leave_less_for_all_else():
     log = Classroom(n_learners=300, timed=True).simulate(np.random.default_rng(0)).declare()
-    plain, timed = replace(log, columns=(), term=None), replace(log, columns=())
+    plain, timed, method = replace(log, columns=(), term=None), replace(log, columns=()), RunsDP(8.0)
     off = [expected_of(each, 8.0).shares.noise for each in (plain, timed, log)]
     assert off[0] < off[1] < off[2]
-    assert budget_split(plain) == time_split(plain) == {}
-    split = budget_split(log)
+    assert budget_split(plain, method) == time_split(plain) == {}
+    split = budget_split(log, method)
     assert list(split) == ["actions and outcomes", "times", "columns"]
     assert sum(split.values()) == pytest.approx(1.0)
-    assert split["times"] / split["actions and outcomes"] == pytest.approx(0.295)
-    found = budget_split(replace(timed, term=Term()))
+    # 300 learners: times have twice their usual share.
+    assert split["times"] / split["actions and outcomes"] == pytest.approx(2 * 0.295)
+    found = budget_split(replace(timed, term=Term()), method)
     assert found["finding the term"] / found["actions and outcomes"] == pytest.approx(0.06)
     assert sum(time_split(timed).values()) == pytest.approx(1.0)
 
@@ -180,7 +181,7 @@ def test_a_card_knows_what_times_took():
     log = Classroom(n_learners=300, timed=True).simulate(np.random.default_rng(0)).declare()
     timed = replace(log, columns=())
     fitted = RunsDP(8.0).fit(timed, np.random.default_rng(0), seeded_noise(np.random.default_rng(0)))
-    assert sum(fitted.detail_shares_.values()) == pytest.approx(0.295)
+    assert fitted.detail_shares_ == RunsDP(8.0).divided(timed)
     claim = fitted.guarantee_for(timed)
     stated = expected_errors(fitted.sample(rng=np.random.default_rng(0)), fitted, claim)
     assert stated["shares"]["noise"] == pytest.approx(expected_of(timed, 8.0).shares.noise, rel=0.2)

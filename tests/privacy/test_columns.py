@@ -5,6 +5,7 @@ A release is computed from noisy sums, so its privacy loss on two neighbouring l
 """
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from tests.privacy.support.worst_pairs import (
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.declared.columns import OTHER, Column, Declared, Kind
 from understudy.logs.generators.budget import VOCABULARY_SHARE, budget
-from understudy.logs.generators.details import detail_shares
+from understudy.logs.generators.detail_split import detail_shares
 from understudy.logs.generators.found_columns import MOST_OWN
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_columns import cells, sizes
@@ -49,11 +50,11 @@ def losses(pair, **options):
 
 def allowed(rho, names, log, kind=MarkovDP):
     """By the shares of all statistics, those of columns added."""
-    generator = kind(8.0)
+    generator = kind(8.0, DELTA)
     generator.n_learners_, generator.has_outcomes_ = log.n_learners, log.outcome is not None
     generator.in_order_, generator.n_declared_ = False, log.n_actions if log.declared else None
     base = generator._shares
-    shares = {name: share / sum(base.values()) for name, share in base.items()} | detail_shares(log)
+    shares = {name: share / sum(base.values()) for name, share in base.items()} | generator.divided(log)
     total = sum(shares.values())
     rest = 1.0 if log.declared else 1.0 - VOCABULARY_SHARE
     parts = {name: rest * share / total for name, share in shares.items()} | {"vocabulary": VOCABULARY_SHARE}
@@ -75,11 +76,16 @@ def test_no_sum_loses_more_than_its_share_and_all_of_them_nearly_that(kind):
     assert 0.95 * np.sqrt(rho) < np.sqrt(found.sum()) <= np.sqrt(rho)
 
 
+def usual(log):
+    """What times and columns take where nothing speaks for more or less."""
+    return detail_shares(log, inf, log.n_learners)
+
+
 def test_columns_take_no_more_than_a_quarter_of_what_all_else_has():
     pair = with_columns([log.declare() for log in logs()])
-    assert sum(detail_shares(pair[0]).values()) == pytest.approx(0.24)
+    assert sum(usual(pair[0]).values()) == pytest.approx(0.24)
     single = replace(pair[0], columns=pair[0].columns[:1])
-    assert sum(detail_shares(single).values()) == pytest.approx(0.06)
+    assert sum(usual(single).values()) == pytest.approx(0.06)
     many = replace(
         pair[0],
         columns=tuple(
@@ -87,7 +93,7 @@ def test_columns_take_no_more_than_a_quarter_of_what_all_else_has():
             for i in range(12)
         ),
     )
-    assert sum(detail_shares(many).values()) == pytest.approx(0.25)
+    assert sum(usual(many).values()) == pytest.approx(0.25)
 
 
 def random_columns(log, rng):
@@ -319,7 +325,8 @@ def test_no_epsilon_and_no_log_is_too_small(epsilon, kind):
 
 def test_what_is_looked_for_follows_from_what_is_declared():
     one, other = (log.declare() for log in with_columns(logs(), found=True))
-    assert detail_shares(one) == detail_shares(other)
+    for rho in (0.01, 0.1, 1.0, inf):
+        assert detail_shares(one, rho, 100) == detail_shares(other, rho, 100)
     known = with_columns(logs())[0].declare()
-    assert not any(name.endswith("found") for name in detail_shares(known))
+    assert not any(name.endswith("found") for name in usual(known))
     assert MarkovDP(8.0).guarantee_for(known).extra_delta == 0

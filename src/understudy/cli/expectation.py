@@ -63,7 +63,7 @@ def explain_release(
                     {**finite(each.to_json()), "fits": each.risk.epsilon <= remaining} for each in forecasts
                 ],
                 "goals": [each.to_json() for each in reached],
-                "budget": budget_split(log),
+                "budget": budget_split(log, like),
                 "budget_of_times": time_split(log),
             }
         )
@@ -122,7 +122,7 @@ def explain_release(
         typer.echo(f"Columns off at epsilon {now.risk.epsilon:g}, in nineteen of twenty releases: {limits}.")
     if isinstance(like, RunsDP) and (words := without_jumps(forecasts)):
         typer.echo(words)
-    for line in (*_split(log), *map(str, categories_doubts(log, generator))):
+    for line in (*_split(log, like), *map(str, categories_doubts(log, generator))):
         typer.echo(line)
     for each in reached:
         typer.echo(f"{str(each)[0].upper()}{str(each)[1:]}")
@@ -132,13 +132,14 @@ def explain_release(
     )
 
 
-def _split(log: Interactions) -> list[str]:
+def _split(log: Interactions, generator: MarkovDP) -> list[str]:
     """What times and columns take of the budget, in a line, and how times divide it, in another."""
     found = []
-    if split := budget_split(log):
+    if split := budget_split(log, generator):
         parts = ", ".join(f"{about} {100 * share:.0f} %" for about, share in split.items())
         found.append(
-            f"Of the budget: {parts}. Without times and columns all of it would be for actions and outcomes."
+            f"Of the budget at epsilon {generator.epsilon:g}: {parts}. This division has the least predicted error of "
+            "those tried. Without times and columns all of it would be for actions and outcomes."
         )
     if times := time_split(log):
         parts = ", ".join(f"{part} {100 * share:.0f} %" for part, share in times.items())

@@ -19,7 +19,6 @@ from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.confirmation import Doubt
 from understudy.core.privacy.risk import explained_epsilons
 from understudy.errors import RefusedError, UsageError
-from understudy.logs.generators.details import detail_shares
 from understudy.logs.generators.forecast import (
     USES,
     WORDS,
@@ -72,17 +71,17 @@ def expected_of(
         lengths=np.bincount(lengths, minlength=longest + 1)[1:] / len(lengths),
         in_order=log.declared and log.chapters is not None,
         outcomes=log.outcome is not None,
-        details=detail_shares(log),
+        details=method.at(epsilon).divided(log, n_learners),
         columns=[column.declared for column in log.columns],
     )
 
 
-def budget_split(log: Interactions) -> dict[str, float]:
+def budget_split(log: Interactions, generator: MarkovDP) -> dict[str, float]:
     """What actions and outcomes, times, their term and columns take of the budget, as shares; empty without details.
 
     Of what is left of it where names of actions are found.
     """
-    parts = detail_shares(log)
+    parts = generator.divided(log)
     if not parts:
         return {}
     split = {"actions and outcomes": 1.0}

@@ -16,7 +16,6 @@ from understudy.core.privacy.confirmation import Doubt
 from understudy.errors import RefusedError
 from understudy.logs.declared.columns import OTHER
 from understudy.logs.generators.budget import VOCABULARY_SHARE, vocabulary_threshold
-from understudy.logs.generators.details import detail_shares
 from understudy.logs.generators.found_columns import FOUND, Unknown, shared_values, values_threshold
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.markov_dp import MOST_OWN_ACTIONS, MarkovDP, n_thresholds
@@ -91,7 +90,7 @@ def categories_doubts(log: Interactions, generator: Generator) -> tuple[Doubt, .
     unknown = {declared.name: declared for declared in Unknown.of(log).values}
     if not unknown or not isinstance(generator, MarkovDP) or guarantee.rho is None:
         return ()
-    shares = detail_shares(log)
+    shares = generator.divided(log)
     left = guarantee.rho * (1.0 if log.declared else 1.0 - VOCABULARY_SHARE) / (1.0 + sum(shares.values()))
     log = first_rows(log, generator.longest)
     doubts = []

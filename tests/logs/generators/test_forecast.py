@@ -1,6 +1,7 @@
 """Forecasts: monotone where they have to be, the other way round the same, and true on a few logs."""
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from reproductions.detail_forecasts import drawn_log, measured
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.declared.term import Term
 from understudy.logs.generators.detail_forecast import TIME_USES
-from understudy.logs.generators.details import detail_shares
+from understudy.logs.generators.detail_split import detail_shares
 from understudy.logs.generators.forecast import USES, forecast, needed_epsilon, needed_learners
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.simulated.classroom import Classroom
@@ -73,7 +74,7 @@ def test_forecasts_come_true_on_a_few_logs():
 def test_errors_of_times_and_columns_fall_with_learners_and_budget():
     log = Classroom(n_learners=40, timed=True).simulate(np.random.default_rng(0)).declare()
     columns = [column.declared for column in log.columns]
-    shares = detail_shares(log)
+    shares = detail_shares(log, inf, 40)
     foreseen = [
         forecast(n, 40, 30, epsilon, details=shares, columns=columns)
         for n, epsilon in ((40, 0.5), (40, 8.0), (400, 8.0), (40_000, 8.0))
@@ -92,7 +93,9 @@ def test_errors_of_times_and_columns_fall_with_learners_and_budget():
     plain = forecast(400, 40, 30, 8.0)
     assert (plain.times, plain.columns) == ({}, {})
     # Days that are found leave less for all else, and are off by months.
-    found = forecast(4000, 40, 30, 8.0, details=detail_shares(replace(log, term=Term())), columns=columns)
+    found = forecast(
+        4000, 40, 30, 8.0, details=detail_shares(replace(log, term=Term()), inf, 40), columns=columns
+    )
     declared = forecast(4000, 40, 30, 8.0, details=shares, columns=columns)
     assert found.times["dropout"].noise > declared.times["dropout"].noise
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from understudy.logs.declared.columns import Column, Declared, Kind
 from understudy.logs.expectation import expected_of
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.budget import Exact
-from understudy.logs.generators.details import Details, detail_shares, fit_details
+from understudy.logs.generators.detail_split import detail_shares
+from understudy.logs.generators.details import Details, fit_details
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_columns import cells, relation, sizes
 from understudy.logs.generators.runs_dp import RunsDP
@@ -83,7 +85,7 @@ def test_a_relation_of_noise_alone_is_hardly_ever_found_and_a_real_one_nearly_al
 
 def drawn_on(log, seed=0):
     """Columns that a baseline draws for the very walks that it learned from."""
-    details = fit_details(log, Exact(detail_shares(log)), log.n_learners)
+    details = fit_details(log, Exact(detail_shares(log, inf, log.n_learners)), log.n_learners)
     return details, details.add_to(replace(log, columns=()), np.random.default_rng(seed))
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from math import ceil, log2
+from math import ceil, inf, log2
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.declared.term import Term
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.budget import Exact, Spending
-from understudy.logs.generators.details import detail_shares
+from understudy.logs.generators.detail_split import detail_shares
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import RESOLUTION
 from understudy.logs.generators.private_times import TimeStatistics, fit_times
@@ -140,7 +140,7 @@ def test_counts_are_scaled_down_learner_by_learner():
 @pytest.mark.oracle
 def test_exact_sums_give_exact_laws():
     log = classroom(300)
-    model, note = fit_times(log, Exact(detail_shares(log)), log.n_learners)
+    model, note = fit_times(log, Exact(detail_shares(log, inf, log.n_learners)), log.n_learners)
     assert note == ""
     sums = TimeStatistics(log, model.calendar)
     for entries, law in ((sums.hours, model.hours), (sums.pauses, model.pauses)):
@@ -218,7 +218,8 @@ def test_how_hours_are_asked_for_follows_from_public_numbers(n_learners, n_cells
     log = classroom(n_learners)
     noise = seeded_noise(np.random.default_rng(0))
     for same in (log, log.select(np.zeros(n_learners, dtype=np.int64))):
-        spending = Spending(1.0, noise, vocabulary=False, shares={"all else": 1.0, **detail_shares(same)})
+        shares = {"all else": 1.0, **detail_shares(same, inf, n_learners)}
+        spending = Spending(1.0, noise, vocabulary=False, shares=shares)
         fit_times(same, spending, n_learners)
         assert len(spending.released["times hours 0"].values) == n_cells
 

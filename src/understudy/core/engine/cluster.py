@@ -16,6 +16,8 @@ from understudy.errors import MissingError, UsageError
 
 # How often a part is tried again when the worker that had it died.
 MOST_DEATHS = 3
+# A scheduler that does not answer within this time is not there.
+CONNECT_WITHIN = "10s"
 
 
 class Cluster:
@@ -99,7 +101,7 @@ def on_cluster(where: str) -> Iterator[Cluster]:
     if where == "0":
         where = str(n_cores())
     library: Any = distributed
-    with _silence(), dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
+    with _silence(), dask.config.set({"distributed.comm.timeouts.connect": CONNECT_WITHIN}):
         if where.isdigit():
             workers = library.LocalCluster(
                 n_workers=int(where),
@@ -112,7 +114,7 @@ def on_cluster(where: str) -> Iterator[Cluster]:
                 yield Cluster(client)
             return
         try:
-            client = library.Client(where, timeout="10s")
+            client = library.Client(where, timeout=CONNECT_WITHIN)
         except (OSError, TimeoutError):
             raise MissingError(
                 f"there is no scheduler at {where}.",

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from understudy.logs.declared.columns import Declared
 from understudy.logs.generators.expected_error import HIGH, LOW, MOSTLY, ExpectedError
 from understudy.logs.generators.private_columns import statistic_of
-from understudy.logs.generators.private_times import TERM_SHARES
+from understudy.logs.generators.private_times import SHARES, TERM_SHARES
 
 TimeUse = Literal["hours", "gaps", "sessions", "dropout"]
 TIME_USES: tuple[TimeUse, ...] = get_args(TimeUse)
@@ -89,7 +89,9 @@ def time_errors(
     if "times hours" not in shares:
         return {}
     curves = _CURVES if not TERM_SHARES.keys() & shares.keys() else {**_CURVES, "dropout": _FOUND_TERM}
-    return {use: curve.at(n_learners * sqrt(rho), n_learners, few) for use, curve in curves.items()}
+    # The curves are those of the usual share.
+    in_noise = n_learners * sqrt(rho * shares["times hours"] / SHARES["times hours"])
+    return {use: curve.at(in_noise, n_learners, few) for use, curve in curves.items()}
 
 
 def column_limits(

@@ -8,13 +8,15 @@ baseline they are exact.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
 
 from understudy.logs.generators.budget import Exact, Spending
-from understudy.logs.generators.found_columns import Unknown, with_found_columns
-from understudy.logs.generators.private_columns import ColumnModels, column_shares, fit_columns
-from understudy.logs.generators.private_times import fit_times, time_shares
+from understudy.logs.generators.detail_split import detail_shares
+from understudy.logs.generators.found_columns import with_found_columns
+from understudy.logs.generators.private_columns import ColumnModels, fit_columns
+from understudy.logs.generators.private_times import fit_times
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.times import TimeModel
 
@@ -37,11 +39,6 @@ class Details:
         return walks
 
 
-def detail_shares(log: Interactions) -> dict[str, float]:
-    """What times and columns take of the budget, where all else takes 1 together; by public facts alone."""
-    return {**time_shares(log), **column_shares(log), **Unknown.of(log).shares()}
-
-
 def fit_details(log: Interactions, spending: Spending, n_learners: int) -> Details:
     """Learn about times and columns from sums that `spending` releases, those of `n_learners` learners.
 
@@ -54,5 +51,5 @@ def fit_details(log: Interactions, spending: Spending, n_learners: int) -> Detai
 
 def exact_details(log: Interactions) -> Details:
     """What a baseline learns: all sums as they are, and categories and bounds read off the data."""
-    spending = Exact(detail_shares(log))
+    spending = Exact(detail_shares(log, inf, log.n_learners))
     return fit_details(with_found_columns(log, spending, None), spending, log.n_learners)

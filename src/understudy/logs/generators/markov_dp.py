@@ -33,6 +33,7 @@ from understudy.core.privacy.risk import RiskLimit
 from understudy.errors import UsageError
 from understudy.logs.generators.budget import (
     SHARES,
+    VOCABULARY_SHARE,
     Noisy,
     Replay,
     Spending,
@@ -45,7 +46,8 @@ from understudy.logs.generators.budget import (
     stated,
     vocabulary_threshold,
 )
-from understudy.logs.generators.details import detail_shares, fit_details
+from understudy.logs.generators.detail_split import detail_shares
+from understudy.logs.generators.details import fit_details
 from understudy.logs.generators.found_columns import Unknown, as_found, with_found_columns
 from understudy.logs.generators.generator import DetailsBy, Generator
 from understudy.logs.generators.private_sums import (
@@ -158,6 +160,13 @@ class MarkovDP(Generator):
         sums = self._sums_beside_names(claim.delta)
         return replace(claim, rho=sums.rho, slack=sums.slack)
 
+    def divided(self, log: Interactions, n_learners: int | None = None) -> dict[str, float]:
+        """What times and columns of this log, or of one of other learners, take where all else takes 1 together."""
+        n_learners = n_learners or log.n_learners
+        claim = self.claim(n_learners, names_found=n_thresholds(log) > 0)
+        assert claim.rho is not None
+        return detail_shares(log, claim.rho * (1.0 if log.declared else 1.0 - VOCABULARY_SHARE), n_learners)
+
     def _sums_beside_names(self, delta: float) -> Guarantee:
         """What the sums may spend where names are found: d = delta / 2 is for names, and 1 / (1 - d) of e^epsilon."""
         return stated(self.epsilon + log1p(-delta / 2), delta / 2, "")
@@ -165,13 +174,9 @@ class MarkovDP(Generator):
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
         self.n_thresholds_ = n_thresholds(log)
-        self.detail_shares_ = detail_shares(log)
-        spending = Spending(
-            self._rho(found=self.n_thresholds_ > 0),
-            noise,
-            vocabulary=not log.declared,
-            shares=self._all_shares(log),
-        )
+        self.detail_shares_ = self.divided(log)
+        rho = self._rho(found=self.n_thresholds_ > 0)
+        spending = Spending(rho, noise, vocabulary=not log.declared, shares=self._all_shares)
         log = first_rows(log, self.longest)
         # Each list of names that is found has the same part of what is for names.
         delta = self._delta / 2 / max(self.n_thresholds_, 1)
@@ -197,10 +202,11 @@ class MarkovDP(Generator):
         """What each statistic takes of the budget."""
         return SHARES if self.has_outcomes_ else of_actions(SHARES)
 
-    def _all_shares(self, log: Interactions) -> dict[str, float]:
+    @property
+    def _all_shares(self) -> dict[str, float]:
         """The same with those of times and columns, which the log has or has not."""
         total = sum(self._shares.values())
-        return {name: share / total for name, share in self._shares.items()} | detail_shares(log)
+        return {name: share / total for name, share in self._shares.items()} | self.detail_shares_
 
     def _rho(self, *, found: bool) -> float:
         """The budget of all sums together, that of names included, where any are found."""
@@ -245,9 +251,8 @@ class MarkovDP(Generator):
 
     def _learner_sums(self, log: Interactions) -> LearnerSums:
         found = self.found_names_
-        shares = self._all_shares(log)
         rho = self._rho(found=self.n_thresholds_ > 0)
-        replay = Replay(rho, self.transcript_, vocabulary=found, shares=shares)
+        replay = Replay(rho, self.transcript_, vocabulary=found, shares=self._all_shares)
         for name in Unknown.of(log).shares():
             replay.skip(name)
         log = as_found(first_rows(log.with_failures(), self.longest), self.declared_columns_)

@@ -44,7 +44,8 @@ from understudy.logs.models.denoising import to_simplex
 
 Floats = NDArray[np.float64]
 
-# What one column takes of the budget, where all else takes 1 together, and all columns at the most.
+# What one column takes of the budget, where all else takes 1 together, and all columns at the most; `detail_split`
+# weighs it.
 COLUMN_SHARE, MOST_SHARE = 0.06, 0.25
 # What an outcome takes that rows may lack: more than another column, as outcomes do that all rows have. On simulated
 # courses (120 and 960 learners, 30 and 60 actions, epsilon 8) outcomes by action were far closer than with 0.06, and
@@ -100,10 +101,13 @@ class ColumnModels:
         return tuple(columns[name] for name in self.order)
 
 
-def column_shares(log: Interactions) -> dict[str, float]:
-    """What columns take of the budget, where all else takes 1 together; by how many are declared of which kind."""
+def column_shares(log: Interactions, weight: float = 1.0) -> dict[str, float]:
+    """What columns take of the budget, where all else takes 1 together; by how many are declared of which kind.
+
+    An outcome is no detail: what it takes is not weighed.
+    """
     n = sum(not column.declared.is_outcome for column in log.columns)
-    each = min(COLUMN_SHARE, MOST_SHARE / max(n, 1))
+    each = weight * min(COLUMN_SHARE, MOST_SHARE / max(n, 1))
     shares = {
         statistic_of(column.declared, part): (OUTCOME_SHARE if column.declared.is_outcome else each) * share
         for column in log.columns

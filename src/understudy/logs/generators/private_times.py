@@ -57,8 +57,8 @@ from understudy.logs.schedule import HOURS_OF_WEEK, n_step_kinds, step_kinds
 
 Floats = NDArray[np.float64]
 
-# Shares of the budget where actions and outcomes have 1 together. Chosen on simulated classrooms, never on the data at
-# hand.
+# Shares of the budget where actions and outcomes have 1 together; `detail_split` weighs them. Chosen on simulated
+# classrooms, never on the data at hand.
 SHARES = {
     "times sessions": 0.05,
     "times starts": 0.03,
@@ -96,12 +96,13 @@ FEWEST_FOR_WEEK, DAY_WEIGHT = 90.0, 0.5
 FULL_PACE, MOST_PRODUCT = 20.0, 2.0
 
 
-def time_shares(log: Interactions) -> dict[str, float]:
+def time_shares(log: Interactions, weight: float = 1.0) -> dict[str, float]:
     """What times take of the budget, by public facts alone; nothing where they are not included."""
     if not log.has_times:
         return {}
     assert log.term is not None
-    return SHARES if log.term.declared else {**SHARES, **TERM_SHARES}
+    shares = {name: weight * share for name, share in SHARES.items()}
+    return shares if log.term.declared else {**shares, **TERM_SHARES}
 
 
 class TimeStatistics:
