@@ -30,8 +30,8 @@ Floats = NDArray[np.float64]
 
 N_BURN_IN = 100
 N_KEPT = 300
-# All sweeps of a large log together look at so many entries (a learner's counts in a cell), but at no fewer than a share
-# of the usual number of sweeps. On simulated classrooms of 5,000 and 30,000 learners (`markov`, `drop:0.5`, `runs-dp`)
+# All sweeps of a large log together look at so many entries (a learner's counts in a cell), but no fewer are made than
+# this share of the usual number. On simulated classrooms of 5,000 and 30,000 learners (`markov`, `drop:0.5`, `runs-dp`)
 # AUCs of a quarter of the sweeps differ from those of all by 0.0011 at most, in both directions, where their standard
 # errors are 0.003 to 0.008; docs/explanation/scale.md has the figures.
 MOST_ENTRIES, LEAST_SHARE = 50_000_000, 0.25
