@@ -94,7 +94,9 @@ def test_a_kernel_that_does_more_is_noticed_and_one_that_does_the_same_is_not():
     except MissingError as error:
         pytest.skip(error.message)
     before = Accepted({"walks": counts["walks=1"]}, Accepted.read("instructions").tolerance)
-    assert compare(before, {"walks": 1.02 * counts["walks=1"]}).lines() == ["Nothing became slower by more than 3 %."]
+    assert compare(before, {"walks": 1.02 * counts["walks=1"]}).lines() == [
+        "Nothing became slower by more than 3 %."
+    ]
     found = compare(before, {"walks": counts["walks=2"]})
     assert [change.name for change in found.slower] == ["walks"]
     # Twice the walks, and the same few calls around them.

@@ -1,4 +1,4 @@
-"""Figures 1 to 4 of Vie, Rigaux and Minn (2022), drawn from the measured tables."""
+"""Figures 1 to 4 of Vie, Rigaux and Minn (2022) and ours beside them, drawn from the measured tables."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from reproductions.pages import rows_of, tables_of
+from reproductions.synthetic_logs import practice
 from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
 from understudy.logs.study_report import tradeoff
 
@@ -36,10 +37,11 @@ _HALF_WIDTH, _HALF_HEIGHT = 0.43, 0.3
 
 
 def draw_figures() -> None:
-    """Draw all four, and the trade-off with a guarantee."""
+    """Draw all four, success by attempt, and the trade-off with a guarantee."""
     abilities().save(TABLES, "abilities")
     plan().save(TABLES, "plan")
     actions().save(TABLES, "actions")
+    practice.figure().save(TABLES, "practice")
     tradeoff(table_summaries("assistments", "samples")).save(TABLES, "tradeoff")
     tradeoff(table_summaries("private")).save(TABLES, "private")
     # What drops a quarter of the rows is next to what drops none, where there is no room for its name.

@@ -7,6 +7,7 @@ import numpy as np
 from reproductions.pages import tables_of, write_rows
 from reproductions.synthetic_logs import table_four
 from reproductions.synthetic_logs.figures import ability_histogram, draw_figures
+from reproductions.synthetic_logs.practice import measure_practice
 from reproductions.synthetic_logs.sentences import measure_sentences
 from reproductions.synthetic_logs.speed import measure_speed
 from reproductions.synthetic_logs.table_four import BASELINES, LOG, PUBLISHED_HALF
@@ -101,6 +102,7 @@ PARTS = {
     "private": measure_private,
     "published_half": table_four.measure_published_half,
     "samples": table_four.measure_samples,
+    "practice": measure_practice,
     "long": table_four.measure_long,
     "entropy": table_four.measure_entropy,
     "descriptions": measure_descriptions,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
-from reproductions.synthetic_logs import group, network
+from reproductions.synthetic_logs import group, network, practice
 from reproductions.synthetic_logs.figures import short_method
 from reproductions.synthetic_logs.table_four import LEARNED, LONG_NETWORK
 
@@ -67,6 +67,7 @@ def page() -> str:
             "luck": markov["auc_chance_high"],
             "luck_found": f"{100 * float(markov['tpr_chance_high']):.0f}",
             "lengths": _lengths(),
+            **practice.values(),
             "duolingo": _compared("duolingo-shape", "duolingo-full"),
             "sentences": _sentences(),
             "examples": _examples(),

@@ -6,7 +6,7 @@ fit is attacked with every attack that needs no refits: a network takes too long
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -70,13 +70,25 @@ def real_half(log: Interactions) -> Real:
     return Real(log, log.select(np.empty(0, dtype=np.int64)))
 
 
+def rng_of_fit(method: str, number: int) -> np.random.Generator:
+    """Randomness of a method's fit to a half of this number, whatever else is measured."""
+    return np.random.default_rng([number, *method.encode()])
+
+
+def sampled(
+    training: Interactions, method: str, n_samples: int, rng: np.random.Generator
+) -> Iterator[Interactions]:
+    """Synthetic logs of one fit of a method."""
+    fitted = parse_generator(method).fit(training, rng, seeded_noise(rng))
+    for _ in range(n_samples):
+        yield fitted.sample(None, rng).recode(training.actions)
+
+
 def _measure_fit(half: Split | Real, method: str, number: int, n_samples: int, *, attack: bool) -> list[Row]:
     real = half.real if isinstance(half, Split) else half
-    rng = np.random.default_rng([number, *method.encode()])
-    fitted = parse_generator(method).fit(real.training, rng, seeded_noise(rng))
+    rng = rng_of_fit(method, number)
     rows: list[Row] = []
-    for sample in range(n_samples):
-        synthetic = fitted.sample(None, rng).recode(real.training.actions)
+    for sample, synthetic in enumerate(sampled(real.training, method, n_samples, rng)):
         comparison, facts = Comparison(real, synthetic), describe(synthetic)
         row: Row = {metric.name: metric.compute(comparison) for metric in METRICS if metric.name in MEASURED}
         row |= {name: getattr(facts, name) for name in DESCRIBED}

@@ -11,8 +11,9 @@ import pytest
 
 from tests.databases.conftest import rows_of, simulated
 from tests.support.command import run
+from understudy.core.engine.engine import running_on
 from understudy.core.files.databases import streams as database_streams
-from understudy.core.files.databases.addresses import DatabaseAddress, database_address
+from understudy.core.files.databases.addresses import DatabaseAddress, database_address, refuse_address
 from understudy.core.files.databases.connections import open_database
 from understudy.core.files.databases.streams import open_database_stream
 from understudy.core.files.source import open_source
@@ -69,6 +70,29 @@ def test_blocks_have_all_rows_once_and_in_order(school, monkeypatch):
     head = stream.head()
     assert head.names == ("learner", "action", "outcome", "time")
     assert head.frame.height == min(log.n_rows, 2000)
+
+
+def test_rows_are_fetched_once(school, tmp_path, monkeypatch):
+    """And what they are kept in meanwhile is removed, and readable by nobody else."""
+    store, log = school
+    asked, seen = [], []
+
+    def recording(stream, positions, fetch=database_streams.DatabaseStream.blocks):
+        asked.append(positions)
+        for block in fetch(stream, positions):
+            yield block
+            seen.extend(path for path in tmp_path.rglob("*"))
+            assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o700}
+
+    monkeypatch.setattr(database_streams.DatabaseStream, "blocks", recording)
+    monkeypatch.setattr(database_streams, "BLOCK_ROWS", 1000)
+    with running_on(scratch=str(tmp_path)):
+        found = read_log(store.address("table=events"))
+    assert same_walks(found, log)
+    assert asked == [[0, 1, 2, 3]]
+    fetched = {path for path in seen if path.name == "fetched"}
+    assert len(fetched) == 1
+    assert not fetched.pop().exists()
 
 
 def test_a_missing_table_is_said_with_those_that_are_there(school):
@@ -313,6 +337,40 @@ def test_no_message_shows_a_part_of_an_address(address, tmp_path, monkeypatch):
     with pytest.raises(UsageError) as refused:
         open_source(Path(address))
     assert refused.value.code == "not-a-file"
+
+
+KEYWORDS = [
+    "host=db.example user=ana password=geheim dbname=school",
+    "dbname = school  host = geheim.example",
+    "password='ge heim' host=db.example",
+    "postgresql:host=geheim.example dbname=school",
+    "POSTGRES:password=geheim",
+    "application_name=ana\tPASSWORD=geheim",
+    "Server=db.example;User Id=ana;Password=geheim;",
+    "Driver={PostgreSQL};Server=db.example;UID=ana;PWD=geheim",
+    "sslmode=require sslpassword=geheim",
+]
+
+
+@pytest.mark.parametrize("given", KEYWORDS)
+def test_keywords_of_a_client_are_known_and_not_shown(given, tmp_path):
+    shown = run("inspect", given, cwd=tmp_path)
+    assert shown.returncode == 2
+    assert "postgresql://USER@HOST/DATABASE?query=" in shown.stderr
+    with pytest.raises(UsageError) as refused:
+        open_source(Path(given))
+    assert refused.value.code == "not-a-file"
+    said = f"{shown.stdout} {shown.stderr} {refused.value} {refused.value.hint}"
+    assert not [part for part in ("ana", "ge", "geheim", "heim") if re.search(rf"\b{part}\b", said)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["user=7/host=3/log.parquet", "user=7.csv", "host=7 b.csv", "port 8 = school.csv", "no-password.csv"],
+)
+def test_files_of_such_names_are_files(name):
+    assert database_address(name) is None
+    refuse_address(Path(name))
 
 
 def test_a_database_is_called_by_its_name_and_host():

@@ -19,7 +19,7 @@ from understudy.logs.generators.private_sums import WalkStatistics, bin_edges, f
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.generators.sums_in_database import ChainStatistics, DatabaseStatistics, _factor
 from understudy.logs.interactions import Interactions
-from understudy.logs.log_in_database import open_log_in_database
+from understudy.logs.log_in_database import _Columns, open_log_in_database
 from understudy.logs.reading import read_log
 from understudy.logs.synthesize import synthesize
 
@@ -339,6 +339,54 @@ def test_an_action_that_names_somebody_far_down_is_found(store):
             ("not read", "e-mail address"),
             ("action", "e-mail address"),
         ]
+
+
+@pytest.mark.parametrize("filled", [1.0, 0.01])
+def test_a_column_that_is_filled_far_down_is_noticed(store, filled):
+    """Under a name that says nothing, behind the rows of a sample, and in few of them; titles and schools are not."""
+    n, n_learners = 5 * SAMPLE_ROWS, 60
+    begin = n - int(filled * n / 2)
+    late = [i >= begin for i in range(n)]
+    word = [f"{chr(65 + i // 26)}{chr(97 + i % 26)}lbert" for i in range(n_learners)]
+    frame = pl.DataFrame(
+        {
+            "learner": [f"u{i % n_learners:05}" for i in range(n)],
+            "x1": [f"Zoe {word[i % n_learners]}" if late[i] else None for i in range(n)],
+            "x2": [f"zoe{i % n_learners}@school.example" if late[i] else "" for i in range(n)],
+            "x3": [f"Plot {word[i // 7 % n_learners]}" for i in range(n)],
+            "x4": [("North School", "South School")[i % 2] if late[i] else None for i in range(n)],
+            # Every second row of another kind: a sample of every k-th row would see one kind alone.
+            "x5": [f"zoe{i}@school.example" if i % 2 else f"n{i}" for i in range(n)],
+            "skill": ["task"] * (n - 1) + ["message to Zoe Aalbert"],
+            "correct": [1] * n,
+            "time": list(range(n)),
+        }
+    )
+    store.fill(frame)
+    options = {"public_actions": True, "time": "time", "time_for_order": True}
+    wanted = [("column 2", "name"), ("column 3", "e-mail address"), ("column 6", "e-mail address")]
+    for opened in (read_log, open_log_in_database):
+        found = opened(store.address("table=events"), **options).origin.identifiers
+        assert [(each.column, each.kind) for each in found if each.role == "not read"] == wanted
+        assert [each.kind for each in found if each.role == "action"] == ["name"]
+
+
+def test_cells_are_sampled_evenly_inside(store):
+    """Of each column's filled cells about as many as are wanted, from all over it, and in both halves of a pair."""
+    n = 7 * SAMPLE_ROWS
+    store.run(
+        "CREATE TABLE events AS SELECT CASE WHEN i % 3 = 0 THEN i END AS a, CASE WHEN i < 9 THEN i END AS b, "
+        f"'  ' AS c FROM generate_series(0, {n - 1}) AS rows(i)"
+    )
+    address = DatabaseAddress.parse(store.address("table=events"))
+    database = open_database(address)
+    found = _Columns(database, "SELECT * FROM events", ("a", "b", "c"), "a").sample()
+    assert sorted(found["1"].drop_nulls().cast(pl.Int64)) == list(range(9))
+    assert found["2"].drop_nulls().is_empty()
+    chosen = found["0"].drop_nulls().cast(pl.Int64).sort()
+    assert abs(len(chosen) - SAMPLE_ROWS) < 10
+    assert chosen.diff().drop_nulls().max() < 20
+    assert abs((chosen % 2).mean() - 0.5) < 0.02
 
 
 def test_the_command_charges_as_ever(school, tmp_path):

@@ -4,8 +4,10 @@ import functools
 import gc
 import os
 import signal
+import threading
 
 import numpy as np
+import polars as pl
 import pytest
 
 pytest.importorskip("distributed")
@@ -16,9 +18,10 @@ from understudy.core.engine.engine import running_on, scratch_parent
 from understudy.core.files.storage.shared_storage import read_array, scratch_at, write_array
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import MissingError, UsageError
-from understudy.logs import parts
+from understudy.logs import parquet_parts, parts
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import Interactions
+from understudy.logs.parquet_parts import write_parts
 from understudy.logs.simulated.classroom import Classroom
 
 
@@ -80,6 +83,66 @@ def test_the_scheduler_is_killed_and_nothing_is_written(log, tmp_path, in_small_
     assert not (tmp_path / "out.csv").exists()
     gc.collect()
     assert not list(tmp_path.glob("understudy-scratch*"))
+
+
+def test_workers_write_their_parts(log, tmp_path, in_small_parts):
+    """The same files, whoever writes them, and the same rows as in one file."""
+    log.to_polars().write_csv(tmp_path / "log.csv")
+    common = ("synthesize", "log.csv", "-m", "markov", "--seed", "1", "--simulated", "--public-actions")
+    with processes(tmp_path) as (address, _, _):
+        made = {
+            name: run(*common, "-o", name, *engine, cwd=tmp_path)
+            for name, engine in {
+                "one.parquet": (),
+                "here": (),
+                "there": ("--engine", address, "--scratch", tmp_path),
+            }.items()
+        }
+    assert {name: done.returncode for name, done in made.items()} == dict.fromkeys(made, 0), made
+    here, there = (sorted((tmp_path / name).iterdir()) for name in ("here", "there"))
+    assert [path.name for path in here] == [f"part-{number:04}.parquet" for number in range(len(here))]
+    assert len(here) > 3
+    assert [path.read_bytes() for path in here] == [path.read_bytes() for path in there]
+    assert [path.name for path in here] == [path.name for path in there]
+    assert pl.concat(map(pl.read_parquet, there)).equals(pl.read_parquet(tmp_path / "one.parquet"))
+
+
+def test_parts_are_written_by_workers_and_again_if_one_dies(log, tmp_path, in_small_parts):
+    with processes(tmp_path) as (address, _, workers), running_on(address, str(tmp_path)) as engine:
+        writers = set(engine.each(process_of, range(20)))
+        assert writers <= {worker.pid for worker in workers}
+        os.kill(workers[0].pid, signal.SIGSTOP)  # it is given parts, and dies with them
+        killing = threading.Timer(2, workers[0].kill)
+        killing.start()
+        write_parts(log, tmp_path / "out", "s", kind="synthetic", beside={})
+        killing.join()
+    rows = pl.concat(map(pl.read_parquet, sorted((tmp_path / "out").iterdir())))
+    np.testing.assert_array_equal(rows["outcome"].to_numpy(), log.outcome)
+    assert rows["learner"].n_unique() == log.n_learners
+
+
+def test_a_folder_that_workers_do_not_see_is_said(log, tmp_path, in_small_parts):
+    """As on another machine, where a folder of this name is missing: nothing is kept."""
+    folder = parquet_parts._Folder(tmp_path / "elsewhere", "s", 200, "synthetic")
+    with running_on("1", str(tmp_path)) as engine, pytest.raises(MissingError) as caught:
+        list(engine.each(functools.partial(parquet_parts._write_there, folder), enumerated(log)))
+    assert (caught.value.code, caught.value.settings) == ("no-shared-storage", ("out",))
+    # A folder in the place of a file is refused by every disk, whoever writes.
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "part-0000.parquet").mkdir()
+    with running_on("1", str(tmp_path)) as engine, pytest.raises((MissingError, OSError)):
+        list(engine.each(functools.partial(parquet_parts._write_there, folder), enumerated(log)))
+    (tmp_path / "part-0000.parquet").touch()
+    with pytest.raises(MissingError):
+        parquet_parts._require_all(tmp_path, {"part-0000.parquet", "part-0001.parquet"})
+
+
+def enumerated(log):
+    return list(enumerate(parts.parts_of(log)))
+
+
+def process_of(_):
+    return os.getpid()
 
 
 def test_inspect_counts_on_workers_too(log, tmp_path, in_small_parts):

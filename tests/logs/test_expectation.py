@@ -173,7 +173,7 @@ def test_times_and_columns_leave_less_for_all_else():
     # 300 learners: times have twice their usual share.
     assert split["times"] / split["actions and outcomes"] == pytest.approx(2 * 0.295)
     found = budget_split(replace(timed, term=Term()), method)
-    assert found["finding the term"] / found["actions and outcomes"] == pytest.approx(0.06)
+    assert found["finding the term"] / found["actions and outcomes"] == pytest.approx(2 * 0.06)
     assert sum(time_split(timed).values()) == pytest.approx(1.0)
 
 

@@ -21,7 +21,7 @@ from understudy.cohorts.building.scores import read_scores
 from understudy.cohorts.building.sessions import Term
 from understudy.cohorts.cohort import read_cohort
 from understudy.cohorts.schema import Schema
-from understudy.core.events.event_table import CellOptions
+from understudy.core.events.read_options import CellOptions
 from understudy.core.files.times import DateOrder, read_each_time
 
 SCHEMA = Schema(n_weeks=3, cuts=(40.0, 60.0))

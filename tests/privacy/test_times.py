@@ -50,9 +50,9 @@ def draws(term):
     return OF_TIMES if term.declared else (*OF_TERM, *OF_TIMES)
 
 
-def allowed(term, epsilon=EPSILON):
-    names = draws(term)
-    shares = SHARES if term.declared else {**SHARES, **TERM_SHARES}
+def allowed(log, epsilon=EPSILON):
+    names = draws(log.term)
+    shares = MarkovDP(epsilon, DELTA).divided(log)
     total = 1.0 + sum(shares.values())
     return np.array([budget(epsilon, DELTA) * shares[name] / total / names.count(name) for name in names])
 
@@ -61,7 +61,7 @@ def allowed(term, epsilon=EPSILON):
 def test_no_sum_of_times_loses_more_than_its_share_and_nearly_all_of_them_that(term):
     pair = timed_logs() if term is None else [replace(log, term=term) for log in timed_logs()]
     lost, everything = losses(pair)
-    limit = allowed(pair[0].term)
+    limit = allowed(pair[0])
     assert (lost <= limit).all()
     for name, share in zip(draws(pair[0].term), lost / limit, strict=True):
         assert share >= LEAST[name], name
@@ -71,7 +71,7 @@ def test_no_sum_of_times_loses_more_than_its_share_and_nearly_all_of_them_that(t
 def test_runs_dp_pays_for_times_like_markov_dp():
     pair = timed_logs()
     lost, everything = losses(pair, RunsDP)
-    assert (lost <= allowed(pair[0].term)).all()
+    assert (lost <= allowed(pair[0])).all()
     assert everything.sum() <= budget(EPSILON, DELTA)
 
 
@@ -81,8 +81,9 @@ def test_no_pair_that_was_drawn_loses_more(term, epsilon):
     """Times out of the term, equal ones, ones that run backwards, learners without rows, with one, and with 1,200."""
     rng = np.random.default_rng(0)
     for _ in range(3):
-        lost, everything = losses(random_timed_logs(rng, term), epsilon=epsilon)
-        assert (lost <= allowed(term, epsilon)).all()
+        pair = random_timed_logs(rng, term)
+        lost, everything = losses(pair, epsilon=epsilon)
+        assert (lost <= allowed(pair[0], epsilon)).all()
         assert everything.sum() <= budget(epsilon, DELTA)
 
 

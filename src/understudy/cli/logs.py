@@ -114,7 +114,15 @@ def inspect(
 @grouped
 def synthesize(
     file: LogPath,
-    out: Annotated[Path, typer.Option("-o", "--out", help="File to write, csv or parquet by extension.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--out",
+            help="File to write, csv or parquet by extension; without one, a folder of Parquet files, which the "
+            "workers of an engine write themselves.",
+        ),
+    ],
     reading: LogOptions,
     options: SynthesizeOptions,
     engine: EngineOptions,

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from understudy.core.events.event_table import CellOptions
+from understudy.core.events.read_options import CellOptions
 from understudy.core.files.columns import describe_columns
 from understudy.core.files.frames import as_polars
 from understudy.core.files.origin import Origin
@@ -156,6 +156,13 @@ def rows_to_write(log: Interactions, prefix: str, group: str | None = None) -> p
 
     schema = _rows(log.select(np.arange(1)), names[:1], group).schema
     return register_io_source(parts, schema=schema)
+
+
+def rows_of_part(part: Interactions, prefix: str, first: int, n_learners: int) -> pl.DataFrame:
+    """The rows of a part, whose learners are the `first` and those that follow of so many."""
+    width = len(str(n_learners))
+    names = [f"{prefix}{first + i + 1:0{width}}" for i in range(part.n_learners)]
+    return _rows(part, pl.Series(names, dtype=pl.String))
 
 
 def _rows(log: Interactions, names: pl.Series, group: str | None = None) -> pl.DataFrame:

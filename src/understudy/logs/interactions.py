@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from understudy.core.events.event_table import CellOptions
+from understudy.core.events.read_options import CellOptions
 from understudy.core.extras import needs_extra
 from understudy.core.files.origin import Origin
 from understudy.core.files.words import counted

@@ -1,9 +1,9 @@
 """A log whose rows stay in a database: what is computed from them is computed there, as SQL.
 
-What leaves the database: the names of its columns, its first rows and the people whom its columns name (to look for
-them in the names of actions), the names of actions where they are declared public, the learners' ids (once, for that
-and for the ledger's digests), how many learners have how many rows, and sums over learners. Everything else is in
-temporary tables of one session, which end with it:
+What leaves the database: the names of its columns, some 2,000 cells of each from all of its rows (to see which identify
+people) and the people whom these name (to look for them in the names of actions), the names of actions where they are
+declared public, the learners' ids (once, for that and for the ledger's digests), how many learners have how many rows,
+and sums over learners. Everything else is in temporary tables of one session, which end with it:
 
     understudy_walks      learner, place (from 0 on), action, outcome: numbers for learners and actions
     understudy_lengths    learner, n: every learner once, those without a row too
@@ -28,10 +28,11 @@ from understudy.core.files.databases.connections import ColumnKind, Database, op
 from understudy.core.files.databases.streams import DatabaseStream
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import FALSE_WORDS, TRUE_WORDS
-from understudy.core.files.people.identifiers import NamedPeople, identifiers_in
+from understudy.core.files.people.identifiers import People, identifiers_in, without_titles
 from understudy.core.files.people.learner_ids import digests_of_names
 from understudy.core.files.people.mentions import identifiers_in_actions
 from understudy.core.files.simulated import is_simulated
+from understudy.core.files.tables import GOLDEN, SAMPLE_ROWS, FrameTable
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.core.options import settled
@@ -191,8 +192,9 @@ def open_log_in_database(
     actions, codes, chapters = _vocabulary(options, names)
     walks = DatabaseWalks(database)
     _make_tables(walks, read, codes)
-    identifiers, people = identifiers_in(stream.head(), columns)
-    people = [_everyone(database, query, stream.names, named) for named in people]
+    cells_of_all = _Columns(database, query, stream.names, stream.names[positions["learner"]])
+    sample = FrameTable(stream.file, stream.names, cells_of_all.sample(), pl.Series([], dtype=pl.Int64))
+    identifiers, people = identifiers_in(sample, columns, cells_of_all.people)
     # With a list of names, only those of the list leave.
     leaving = pl.Series(actions if options.actions_file else sorted(names), dtype=pl.String)
     mentioned = identifiers_in_actions(columns["action"], leaving, learners, people)
@@ -201,7 +203,7 @@ def open_log_in_database(
         "database",
         MappingProxyType(columns),
         tuple(notes),
-        (*identifiers, *mentioned),
+        (*without_titles(identifiers, people), *mentioned),
         digests=digests_of_names(learners),
         database=found.name,
     )
@@ -312,13 +314,55 @@ def _names(database: Database, read: str) -> tuple[pl.Series, list[str]]:
     return learners, [name for (name,) in names]
 
 
-def _everyone(database: Database, query: str, names: Sequence[str], named: NamedPeople) -> NamedPeople:
-    """The people of a column that identifies people, of all rows: an action may name one who is not among the first."""
-    assert named.position is not None
-    cell = _characters(names[named.position])
-    return replace(
-        named, values=_distinct(database, "person", f"SELECT {cell} AS person FROM ({query}) AS log")
-    )
+@dataclass(frozen=True, repr=False)
+class _Columns:
+    """All columns of a query, looked at inside the database to see which identify people."""
+
+    database: Database
+    query: str
+    names: Sequence[str]
+    learner: str
+
+    def sample(self) -> pl.DataFrame:
+        """About `SAMPLE_ROWS` cells of each column that are not empty, from all over it; all if there are fewer.
+
+        Columns are named by their positions, and the cells of a row are those of different rows.
+        """
+        places = range(len(self.names))
+        cells = ", ".join(f"{_stripped(_characters(name))} AS c{at}" for at, name in enumerate(self.names))
+        read = f"SELECT {cells} FROM ({self.query}) AS log"
+        counts = ", ".join(f"count(c{at})" for at in places)
+        n_cells = self.database.rows(f"SELECT {counts} FROM ({read}) AS cells")[0]
+        # See `is_sampled`.
+        taken = ", ".join(
+            f"c{at} IS NOT NULL AND (count(c{at}) OVER upwards - 1) * {GOLDEN} % {1 << 32} < "
+            f"{(1 << 32) * SAMPLE_ROWS // max(number, 1)} AS t{at}"
+            for at, number in enumerate(n_cells)
+        )
+        numbered = (
+            f"SELECT *, {taken} FROM ({read}) AS cells WINDOW upwards AS (ROWS BETWEEN UNBOUNDED PRECEDING "
+            "AND CURRENT ROW)"
+        )
+        chosen = ", ".join(f"CASE WHEN t{at} THEN c{at} END AS c{at}" for at in places)
+        asked = (
+            f"SELECT {chosen} FROM ({numbered}) AS numbered WHERE {' OR '.join(f't{at}' for at in places)}"
+        )
+        blocks = [block.cast(pl.String) for block in self.database.blocks(asked, 1 << 19)]
+        found = pl.concat(blocks) if blocks else pl.DataFrame(schema={str(at): pl.String for at in places})
+        filled = [found[str(at)].drop_nulls() for at in places]
+        height = max(map(len, filled))
+        return pl.DataFrame([cells.extend_constant(None, height - len(cells)) for cells in filled])
+
+    def people(self, position: int, count: bool) -> People:
+        """Whom a column names in all rows: an action may name one who is not in the sample."""
+        learner, person = _stripped(_characters(self.learner)), _characters(self.names[position])
+        read = f"SELECT {learner} AS learner, {person} AS person FROM ({self.query}) AS log"
+        values = _distinct(self.database, "person", read)
+        if not count:
+            return People(values)
+        pairs = f"SELECT DISTINCT learner, person FROM ({read}) AS log WHERE learner IS NOT NULL AND person IS NOT NULL"
+        counted_pairs = f"SELECT count(*), count(DISTINCT learner) FROM ({pairs}) AS pairs"
+        return People(values, *self.database.rows(counted_pairs)[0])
 
 
 def _distinct(database: Database, column: str, query: str) -> pl.Series:

@@ -20,7 +20,7 @@ from understudy.core.events.learner_table import LearnerTable
 from understudy.core.events.reading import table_of
 from understudy.core.files.columns import COMPOSED, plain
 from understudy.core.files.outcomes import is_missing
-from understudy.core.files.people.identifiers import Identifier, identifiers_in
+from understudy.core.files.people.identifiers import Identifier, identifiers_in, without_titles
 from understudy.core.files.suggestions import WORDS, kind_of
 from understudy.core.files.tables import Table
 from understudy.core.files.times import unit_in_name
@@ -142,7 +142,7 @@ def draft_plan(
         of_learners = opened.table
         at = opened.learner_at(options.learners_key, log.origin.columns["learner"])
         key = {"learner": of_learners.names[at]}
-        found.look(of_learners, key, identifiers_in(of_learners, key)[0], of="learner")
+        found.look(of_learners, key, without_titles(*identifiers_in(of_learners, key)), of="learner")
     folder = Path.cwd() if place is None else place.resolve().parent
     drafted = PlanDraft(
         _text(log, options, found, path, folder),

@@ -13,16 +13,11 @@ import polars as pl
 
 from understudy.core.engine.engine import scratch_parent
 from understudy.core.engine.progress import task
-from understudy.core.events.event_table import (
-    EventTable,
-    ReadOptions,
-    RowOptions,
-    no_row_left,
-    refuse_single_rows,
-)
+from understudy.core.events.event_table import EventTable, no_row_left, refuse_single_rows
 from understudy.core.events.further_columns import further
 from understudy.core.events.learner_table import LearnerTable
 from understudy.core.events.pieces import EventPieces, lines_of_learners
+from understudy.core.events.read_options import ReadOptions, RowOptions
 from understudy.core.events.reading import formats, read_events, read_events_in_pieces
 from understudy.core.files.columns import Columns, named_columns
 from understudy.core.files.databases.addresses import DatabaseAddress, database_address

@@ -29,6 +29,7 @@ from understudy.logs.frames import rows_to_write
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions, as_log
+from understudy.logs.parquet_parts import write_parts
 from understudy.logs.where import Where
 
 # About what a row of a synthetic log takes in a text.
@@ -158,9 +159,10 @@ def synthesize(
     out = None if out is None else Path(out)
     outs = [] if out is None else [out, *([learners_file(out)] if log.learner_columns else [])]
     for file in outs:
-        check_suffix(file)
+        if file.suffix:
+            check_suffix(file)
         check_not_input(file, *log.origin.files)
-        check_new(file)
+        check_new(file, folder=not file.suffix)
         check_room(log, options.n_learners, file)
     log.origin.refuse_people("the synthetic file", log.actions)
     account = Account.open(options, log.origin, simulated=log.simulated)
@@ -181,7 +183,7 @@ def synthesize(
         with progress.task("Sampling and writing"):
             synthetic = learned.sample(options.n_learners, rng, **wishes)
             if out is not None:
-                write_tables(synthetic_tables(synthetic, out), kind=generator.kind)
+                _write(synthetic, out, generator.kind)
     return Synthesis(
         replace(synthetic, card=charge.card),
         generator,
@@ -190,6 +192,17 @@ def synthesize(
         out,
         options.seed is not None,
         log.origin.n_withdrawn,
+    )
+
+
+def _write(synthetic: Interactions, out: Path, kind: str) -> None:
+    """Write a file, or a folder of Parquet files where the name has no extension."""
+    if out.suffix:
+        write_tables(synthetic_tables(synthetic, out), kind=kind)
+        return
+    beside = {learners_file(out): synthetic.learners_to_polars(SYNTHETIC_PREFIX)}
+    write_parts(
+        synthetic, out, SYNTHETIC_PREFIX, kind=kind, beside=beside if synthetic.learner_columns else {}
     )
 
 

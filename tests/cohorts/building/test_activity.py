@@ -19,7 +19,7 @@ from understudy.cohorts.building.join import even_cuts, join
 from understudy.cohorts.building.scores import Match, match_scores, read_scores
 from understudy.cohorts.building.sessions import MINUTE, Rule, Term, check_hours, find_sessions
 from understudy.cohorts.schema import Feature, Schema
-from understudy.core.events.event_table import CellOptions
+from understudy.core.events.read_options import CellOptions
 from understudy.core.files.people.withdrawals import read_withdrawn
 from understudy.core.files.times import DateOrder, read_each_time, states_instant
 from understudy.errors import DataError, UnderstudyError, UsageError

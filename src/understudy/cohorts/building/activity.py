@@ -12,11 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.cohorts.building.sessions import Term
-from understudy.core.events.event_table import CellOptions, ReadOptions
 from understudy.core.events.platforms.caliper import read_caliper
 from understudy.core.events.platforms.edx import read_edx
 from understudy.core.events.platforms.moodle import moodle_records
 from understudy.core.events.platforms.xapi import Voiding, learner_of
+from understudy.core.events.read_options import CellOptions, ReadOptions
 from understudy.core.events.reading import sniff
 from understudy.core.files.columns import FULL_NAMES, KNOWN_NAMES, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, header_names, read_delimited

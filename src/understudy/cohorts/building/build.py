@@ -17,7 +17,7 @@ from understudy.cohorts.cohort import Cohort, check_replaceable, schema_path, wr
 from understudy.cohorts.cuts import cuts_guarantee, private_cuts, rank_error
 from understudy.cohorts.schema import Schema
 from understudy.core.engine import progress
-from understudy.core.events.event_table import CellOptions
+from understudy.core.events.read_options import CellOptions
 from understudy.core.files.origin import Origin
 from understudy.core.files.people.learner_ids import Digests, digests_of_names
 from understudy.core.files.people.withdrawals import read_withdrawn

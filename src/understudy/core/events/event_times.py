@@ -25,7 +25,8 @@ from understudy.core.files.times import (
 from understudy.errors import DataError
 
 if TYPE_CHECKING:
-    from understudy.core.events.event_table import EventTable, ReadOptions
+    from understudy.core.events.event_table import EventTable
+    from understudy.core.events.read_options import ReadOptions
 
 # Rows that are earlier than the one before, as a share, from which on numbers are hardly times.
 MAX_SHARE_BACKWARDS = 0.25

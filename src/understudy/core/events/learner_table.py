@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
 from understudy.core.events.further_columns import further_positions
 from understudy.core.events.platforms.gradebooks import (
     looks_like_canvas_gradebook,
@@ -19,6 +19,7 @@ from understudy.core.events.platforms.gradebooks import (
     tidy_canvas_gradebook,
     tidy_moodle_gradebook,
 )
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain, reject_duplicates
 from understudy.core.files.delimited import table_in
 from understudy.core.files.source import open_source

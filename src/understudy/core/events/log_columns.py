@@ -7,7 +7,8 @@ from functools import partial
 
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.columns import (
     REQUIRED,
     Columns,

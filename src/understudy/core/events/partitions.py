@@ -5,18 +5,20 @@ How a row is read never depends on other learners' rows, so each partition can b
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from understudy.core.engine.progress import task
+from understudy.core.events.stored_blocks import StoredBlocks
 from understudy.core.files.people.learner_ids import folded_names
 from understudy.core.files.source import Guess
 from understudy.core.files.streams import Stream
-from understudy.core.files.tables import SAMPLE_ROWS, as_text
+from understudy.core.files.tables import SAMPLE_ROWS, as_text, is_sampled
 from understudy.core.files.times import zones_in
 from understudy.errors import DataError
 
@@ -48,24 +50,6 @@ class PartitionTable:
 
 
 @dataclass(frozen=True, repr=False)
-class _StoredBlocks:
-    """Frames in a file, one after the other."""
-
-    path: Path
-    sizes: list[int] = field(default_factory=list)
-
-    def append(self, frame: pl.DataFrame) -> None:
-        with self.path.open("ab") as file:
-            before = file.tell()
-            frame.write_ipc_stream(file, compression="lz4")
-            self.sizes.append(file.tell() - before)
-
-    def read(self) -> pl.DataFrame:
-        with self.path.open("rb") as file:
-            return pl.concat([pl.read_ipc_stream(io.BytesIO(file.read(size))) for size in self.sizes])
-
-
-@dataclass(frozen=True, repr=False)
 class Partitions:
     """The partitions of a table, in files of a folder."""
 
@@ -77,7 +61,7 @@ class Partitions:
     distinct: Mapping[int, pl.Series]
     """The texts in some columns, by their positions, each once."""
     _sample: pl.DataFrame
-    _files: Sequence[_StoredBlocks]
+    _files: Sequence[StoredBlocks]
 
     def __len__(self) -> int:
         return len(self._files)
@@ -95,21 +79,51 @@ class Partitions:
 
 
 def spread_sample(stream: Stream) -> pl.DataFrame:
-    """Rows from all over a table, like `Table.sample`: a column may hold further down what its first rows lack.
+    """Cells from all over a table, like `Table.sample`: a column may hold further down what its first rows lack.
 
-    It has every k-th row, k a power of two: up to `SAMPLE_ROWS` of them, and at least half as many if there are.
+    Of each column it has up to `SAMPLE_ROWS` cells that are not empty, and about half as many at least if there are. So
+    the cells of a row are those of different rows of the table, and columns of which few cells are filled are known as
+    well as others.
     """
-    positions = [int(name) for name in stream.head().sample().columns]
-    every, n_rows, found = 1, 0, pl.DataFrame()
+    columns = {int(name): _FilledCells() for name in stream.head().sample().columns}
     with task("Looking at all columns", stream.n_rows) as step:
-        for block in stream.blocks(positions):
-            some = block.gather_every(every, -n_rows % every)
-            found = pl.concat([found, some]) if found.width else some
-            n_rows += block.height
-            while found.height > SAMPLE_ROWS:
-                found, every = found.gather_every(2), 2 * every
+        for block in stream.blocks(list(columns)):
+            for at, cells in columns.items():
+                cells.look(block[str(at)])
             step.advance(block.height)
-    return pl.DataFrame({str(at): as_text(found[str(at)], stream.file) for at in positions}).cast(pl.String)
+    texts = {str(at): as_text(cells.found, stream.file).cast(pl.String) for at, cells in columns.items()}
+    height = max(map(len, texts.values()), default=0)
+    return pl.DataFrame(
+        {name: found.extend_constant(None, height - len(found)) for name, found in texts.items()}
+    )
+
+
+@dataclass(repr=False)
+class _FilledCells:
+    """A share of a column's cells that are not empty."""
+
+    found: pl.Series = field(default_factory=lambda: pl.Series([], dtype=pl.Null))
+    _numbers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    _share: float = 1.0
+    _n_cells: int = 0
+
+    def look(self, cells: pl.Series) -> None:
+        """Go on with the next cells."""
+        filled = cells.drop_nulls()
+        if filled.dtype == pl.String:
+            filled = filled.filter(filled.str.contains(r"\S"))
+        numbers = np.arange(self._n_cells, self._n_cells + len(filled))
+        self._n_cells += len(filled)
+        chosen = is_sampled(numbers, self._share)
+        # Until there is one, a column may have any type.
+        self.found = (
+            pl.concat([self.found, filled.filter(chosen)]) if len(self.found) else filled.filter(chosen)
+        )
+        self._numbers = np.concatenate([self._numbers, numbers[chosen]])
+        while len(self.found) > SAMPLE_ROWS:
+            self._share /= 2
+            kept = is_sampled(self._numbers, self._share)
+            self.found, self._numbers = self.found.filter(kept), self._numbers[kept]
 
 
 def partition(
@@ -128,7 +142,7 @@ def partition(
     Names that may mean the same learner, but for capitals and leading zeros, come into one partition.
     """
     n_parts = min(MOST_PARTITIONS, 1 + stream.n_rows // PARTITION_ROWS)
-    files = [_StoredBlocks(folder / f"{number}.arrows") for number in range(n_parts)]
+    files = [StoredBlocks(folder / f"{number}.arrows") for number in range(n_parts)]
     learners = pl.Series([], dtype=pl.String)
     zones: frozenset[str | None] = frozenset()
     texts = {at: pl.Series([], dtype=pl.String) for at in distinct}

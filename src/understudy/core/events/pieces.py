@@ -11,8 +11,10 @@ import polars as pl
 
 from understudy.core.engine.engine import ThisMachine
 from understudy.core.engine.progress import each
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
+from understudy.core.events.fetched_rows import FetchedRows
 from understudy.core.events.partitions import Partitions, partition, spread_sample
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.databases.streams import DatabaseStream
 from understudy.core.files.streams import Stream
 from understudy.core.files.tables import Table, WrappedTable
@@ -94,6 +96,8 @@ def read_pieces(
     events = reader(watched, probe)
     if isinstance(stream, DatabaseStream):
         stream.require_order(has_times="time" in watched.roles)
+        places = {*watched.positions, *map(int, watched.rows.columns)}
+        stream = FetchedRows.fetch(stream, head, sorted(places), folder / "fetched")
     # Only now: what is wrong with the header is said before all rows are looked at.
     watched.rows = spread_sample(stream)
     reader(watched, probe)
@@ -105,6 +109,8 @@ def read_pieces(
         folder,
         everyone=options.withdrawn is not None,
     )
+    if isinstance(stream, FetchedRows):
+        stream.remove()
     if options.withdrawn is not None:
         settled = options.withdrawn.settled(partitions.learners, events.columns["learner"])
         options = replace(options, withdrawn=settled)

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from understudy.core.engine.engine import scratch_parent
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
 from understudy.core.events.folders import Folder, open_folder
 from understudy.core.events.log_columns import read_log_columns
 from understudy.core.events.pieces import EventPieces, read_pieces
@@ -36,6 +36,7 @@ from understudy.core.events.platforms.oulad import looks_like_oulad, read_oulad
 from understudy.core.events.platforms.slam import looks_like_slam, read_slam
 from understudy.core.events.platforms.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.platforms.xapi import read_xapi
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.columns import Columns, plain
 from understudy.core.files.databases.addresses import DatabaseAddress
 from understudy.core.files.databases.streams import DatabaseStream, open_database_stream

@@ -23,7 +23,7 @@ from understudy.core.files.source import (
     keeping_values_inside,
     line_in_file,
 )
-from understudy.core.files.tables import SAMPLE_ROWS, Table
+from understudy.core.files.tables import Table, sampled_rows
 from understudy.errors import DataError
 
 QUOTE, NEWLINE = ord('"'), ord("\n")
@@ -190,9 +190,8 @@ class DelimitedTable:
 
     def sample(self) -> pl.DataFrame:
         """See `Table.sample`."""
-        n_records = len(self._structure.starts)
-        n_rows = n_records - self._n_header
-        rows = range(self._n_header, n_records, max(1, -(-n_rows // SAMPLE_ROWS)))
+        n_rows = len(self._structure.starts) - self._n_header
+        rows = sampled_rows(n_rows) + self._n_header
         starts, ends = self._structure.starts, self._structure.ends
         body = b"".join(self._data[starts[row] : ends[row]] for row in rows)
         return self._parse(body, range(len(self.names)))

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from understudy.core.files.source import Guess, Text, first_lines, keeping_values_inside
-from understudy.core.files.tables import SAMPLE_ROWS, FrameTable
+from understudy.core.files.tables import FrameTable, sampled_rows
 from understudy.errors import DataError
 
 # Fields are known from the first objects; one that comes later only is nobody's column.
@@ -126,12 +126,8 @@ class JsonTable:
     def sample(self) -> pl.DataFrame:
         """See `Table.sample`."""
         every = {name: at for at, name in enumerate(self.names)}
-        return (
-            self.read(every)
-            .drop("line")
-            .head(SAMPLE_ROWS)
-            .rename({name: str(at) for name, at in every.items()})
-        )
+        frame = self.read(every).drop("line").rename({name: str(at) for name, at in every.items()})
+        return frame[sampled_rows(frame.height)]
 
     def all_alike(self) -> bool:
         """Whether every object has the same fields: then they are a header, and no row's own."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from understudy.core.files.parquet import check_parquet, intact
 from understudy.core.files.source import Guess, Source, keeping_values_inside
 from understudy.errors import DataError
 
-# What a content check looks at: enough for a share, little enough to be quick with hundreds of columns.
+# About what a content check looks at: enough for a share, little enough to be quick with hundreds of columns.
 SAMPLE_ROWS = 2000
+# 2^32 over the golden ratio.
+GOLDEN = 2654435769
 
 
 class Sheet(Protocol):
@@ -70,7 +74,7 @@ class FrameTable:
 
     def sample(self) -> pl.DataFrame:
         """See `Table.sample`."""
-        some = self.frame.gather_every(max(1, -(-self.frame.height // SAMPLE_ROWS)))
+        some = self.frame[sampled_rows(self.frame.height)]
         texts = {}
         for position, name in enumerate(some.columns):
             if not some[name].dtype.is_nested() and some[name].dtype != pl.Binary:
@@ -129,6 +133,21 @@ class WithoutMarks(WrappedTable):
         return cells.with_columns(pl.when(~marked).then(pl.col(pl.String)))
 
 
+def is_sampled(numbers: NDArray[np.integer[Any]], share: float) -> NDArray[np.bool_]:
+    """Whether rows of these numbers are in a sample of a share of all rows.
+
+    A row is taken if the fraction of its number times the golden ratio is small. Such rows are as evenly spread as
+    every k-th one, but follow no period: where every second row is of another kind, those might show one kind alone.
+    """
+    fraction = numbers.astype(np.uint64) * np.uint64(GOLDEN) % np.uint64(1 << 32)
+    return fraction < share * (1 << 32)
+
+
+def sampled_rows(n_rows: int) -> NDArray[np.integer[Any]]:
+    """The numbers of about `SAMPLE_ROWS` rows from all over a table; of all rows, if there are not as many."""
+    return np.flatnonzero(is_sampled(np.arange(n_rows), SAMPLE_ROWS / max(n_rows, 1)))
+
+
 def rows_from(first: int, frame: pl.DataFrame) -> pl.Series:
     """The numbers of a frame's rows, of which the first one stands on row `first` of the file."""
     return pl.int_range(first, first + frame.height, eager=True)
@@ -156,6 +175,7 @@ def as_text(values: pl.Series, file: str) -> pl.Series:
 
 
 MAGIC = b"PAR1"
+_NUMBER = "number of a row"
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,7 +203,8 @@ class ParquetTable:
         with intact(self.file, self._data):
             rows = pl.scan_parquet(io.BytesIO(self._data)).select(self.names)
             n_rows = rows.select(pl.len()).collect().item()
-            frame = rows.gather_every(max(1, -(-n_rows // SAMPLE_ROWS))).collect(engine="streaming")
+            numbered = rows.with_row_index(_NUMBER).filter(pl.col(_NUMBER).is_in(sampled_rows(n_rows)))
+            frame = numbered.drop(_NUMBER).collect(engine="streaming")
         return FrameTable(self.file, self.names, frame, rows_from(1, frame)).sample()
 
     def flat(self) -> FrameTable:

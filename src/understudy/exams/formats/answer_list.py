@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
 from understudy.core.events.people_in_text import without_people
 from understudy.core.events.pieces import lines_of_learners, read_pieces
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.columns import KNOWN_NAMES, Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.notes import Count, CountingNote
 from understudy.core.files.outcomes import is_missing

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.events.event_table import EventTable, ReadOptions, no_row_left
+from understudy.core.events.event_table import EventTable, no_row_left
 from understudy.core.events.pieces import EventPieces
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from understudy.core.engine.engine import scratch_parent
-from understudy.core.events.event_table import ReadOptions, RowOptions
+from understudy.core.events.read_options import ReadOptions, RowOptions
 from understudy.core.events.reading import (
     check_format,
     read_events,

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.events.event_table import CellOptions
+from understudy.core.events.read_options import CellOptions
 from understudy.core.files.notes import Count, CountingNote
 from understudy.core.files.outcomes import is_missing, number_in, read_outcomes, words_of
 from understudy.core.files.times import read_each_time, unit_in_name

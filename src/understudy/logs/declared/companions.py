@@ -13,9 +13,10 @@ from types import MappingProxyType
 
 import polars as pl
 
-from understudy.core.events.event_table import CellOptions, EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
 from understudy.core.events.further_columns import further
 from understudy.core.events.learner_table import LearnerTable
+from understudy.core.events.read_options import CellOptions, ReadOptions
 from understudy.core.events.reading import read_events
 from understudy.core.files.columns import Columns
 from understudy.core.files.words import counted
@@ -58,13 +59,13 @@ def learner_columns(
 
 
 def learners_file(out: Path) -> Path:
-    """Where the table of learners is written that belongs to a synthetic log: beside it."""
-    return out.with_name(f"{out.stem}-learners{out.suffix}")
+    """Where the table of learners is written that belongs to a synthetic log: beside it, also if that is a folder."""
+    return out.with_name(f"{out.stem}-learners{out.suffix or '.parquet'}")
 
 
 def learners_beside(log: Path) -> Path | None:
     """The table of learners that was written with a log, if there is one; in a bundle it is `learners`."""
-    whole = "".join(log.suffixes)
+    whole = "".join(log.suffixes) or ".parquet"
     names = [f"{log.name.removesuffix(whole)}-learners{whole}"]
     names += [f"learners{whole}"] if log.name == f"synthetic{whole}" else []
     return next((path for name in names if (path := log.with_name(name)).is_file()), None)

@@ -101,8 +101,8 @@ def time_shares(log: Interactions, weight: float = 1.0) -> dict[str, float]:
     if not log.has_times:
         return {}
     assert log.term is not None
-    shares = {name: weight * share for name, share in SHARES.items()}
-    return shares if log.term.declared else {**shares, **TERM_SHARES}
+    shares = SHARES if log.term.declared else {**SHARES, **TERM_SHARES}
+    return {name: weight * share for name, share in shares.items()}
 
 
 class TimeStatistics:

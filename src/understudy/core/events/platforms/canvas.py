@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
 from understudy.core.events.people_in_text import without_addresses
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.columns import COMPOSED, Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.json_records import nested_fields, nested_records
 from understudy.core.files.source import Text

@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
 from understudy.core.events.folders import Folder
 from understudy.core.events.log_columns import read_log_columns
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.columns import Columns, plain
 from understudy.core.files.source import decode, keeping_values_inside, open_source
 from understudy.core.files.tables import FrameTable

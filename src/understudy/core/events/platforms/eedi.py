@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
 from understudy.core.events.folders import Folder, columns_of
 from understudy.core.events.log_columns import read_log_columns
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.columns import Columns, plain
 from understudy.core.files.tables import FrameTable, Table
 

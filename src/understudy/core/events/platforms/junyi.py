@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.tables import Table
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
 from understudy.core.events.log_columns import read_log_columns
 from understudy.core.events.people_in_text import without_addresses
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.columns import FULL_NAMES, Columns, plain
 from understudy.core.files.json_records import cell_text, load_json
 from understudy.core.files.people.identifiers import Identifier

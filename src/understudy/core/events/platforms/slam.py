@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.source import Text
 from understudy.errors import DataError
 

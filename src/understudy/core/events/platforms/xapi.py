@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.event_table import EventTable
+from understudy.core.events.read_options import ReadOptions
 from understudy.core.files.json_records import load_records, number_of, text_of
 from understudy.core.files.outcomes import PassMark, as_percentage
 from understudy.core.files.people.identifiers import Identifier, NamedPeople

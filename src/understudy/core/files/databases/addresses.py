@@ -18,7 +18,16 @@ Kind = Literal["duckdb", "postgresql"]
 
 _BEGIN = re.compile(r"\s*(?:(duckdb):|postgres(?:ql)?://)", re.IGNORECASE)
 # Any address, also one whose slashes a path has made one; a drive has a single letter.
-_ANY = re.compile(r"\s*(?:duckdb:|[a-z][\w+.:-]+:/)", re.IGNORECASE)
+_ANY = re.compile(r"\s*(?:duckdb:|postgres(?:ql)?:|[a-z][\w+.:-]+:/)", re.IGNORECASE)
+# What clients take in place of an address: `host=db user=me password=...`, or with semicolons. A password shows it
+# wherever it is, another keyword where a second one follows: a folder may be called user=7.
+_PARAMETER = (
+    r"(?:host(?:addr)?|port|dbname|user|service|passfile|options|application_name|(?:ssl|channel)\w+)\s*="
+)
+_KEYWORDS = re.compile(
+    rf"(?:^|.*[^\w.-])\w*(?:password|passwd|pwd)\s*=|\s*{_PARAMETER}[^/]*\s{_PARAMETER}",
+    re.IGNORECASE | re.DOTALL,
+)
 _FORMS = "duckdb:FILE?table=NAME, postgresql://USER@HOST/DATABASE?table=NAME, or query=SELECT ... in place of the table"
 
 
@@ -36,7 +45,7 @@ class DatabaseAddress:
         """An address as a user types it; a query comes last, and is taken as it is."""
         begin = _BEGIN.match(text)
         if begin is None:
-            raise _unknown()
+            raise _unknown(text)
         kind: Kind = "duckdb" if begin[1] else "postgresql"
         text = ("" if begin[1] else "postgresql://") + text[begin.end() :]
         before, mark, query = text.partition("query=")
@@ -103,14 +112,14 @@ def database_address(given: object) -> DatabaseAddress | None:
     """The address that a user gave in place of a file, or None if it is a file."""
     if isinstance(given, DatabaseAddress):
         return given
-    if isinstance(given, str) and _ANY.match(given):
+    if isinstance(given, str) and _is_address(given):
         return DatabaseAddress.parse(given)
     return None
 
 
 def refuse_address(path: Path) -> None:
     """Refuse an address of a database where only files are read; a message about a missing file would show it."""
-    if _ANY.match(str(path)):
+    if _is_address(str(path)):
         raise UsageError(
             "asked to read a database where only files are read.",
             hint="inspect, synthesize, study and release read logs in databases; for the rest, export the table.",
@@ -118,7 +127,18 @@ def refuse_address(path: Path) -> None:
         )
 
 
-def _unknown() -> UsageError:
+def _is_address(text: str) -> bool:
+    return bool(_ANY.match(text) or _KEYWORDS.match(text))
+
+
+def _unknown(text: str) -> UsageError:
+    if not re.match(r"\s*[\w+.:-]+:/", text):
+        return UsageError(
+            "a database was given by keywords, and an address has the form "
+            "postgresql://USER@HOST/DATABASE?query=SELECT ...",
+            hint="write it so; a password is best kept in ~/.pgpass, or in the environment variable PGPASSWORD.",
+            code="bad-address",
+        )
     return UsageError(
         "this is an address, of a kind that is not read.",
         hint=f"give a file, or {_FORMS}.",

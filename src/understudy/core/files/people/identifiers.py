@@ -6,8 +6,9 @@ alone: only what can hardly be anything else counts as content.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import polars as pl
 
@@ -117,6 +118,8 @@ _PHONES_OF_A_COLUMN = (*PHONES, r"^\(?0\d{1,4}\)?[\s./-]{1,2}\d{5,8}$")
 KINDS_OF_LEARNERS = ("student number", "login name", "e-mail address", "name")
 MOST = 0.5
 SOME = 0.02
+# Of fewer learners a column of titles may look like one of names.
+MIN_LEARNERS = 10
 
 
 @dataclass(frozen=True)
@@ -140,17 +143,22 @@ class NamedPeople:
     column: str
     kind: str
     values: pl.Series
-    by_position: bool = False
-    position: int | None = None
-    """Where the column is in a table, if it is one of a table."""
     n_pairs: int = 0
     """Where the column may hold titles of tasks: how many pairs of a learner and a value there are,"""
     n_learners: int = 0
     """and of how many learners."""
+    by_position: bool = False
+    nameless: bool = False
+    """Whether the column's name says nothing of people."""
 
     @property
     def are_people(self) -> bool:
-        """Whether a learner has about one value of the column: one of titles has one per task."""
+        """Whether a learner has about one value of the column: one of titles has one per task.
+
+        Where the column's name says nothing, as many values have to differ as learners do, about: not so of schools.
+        """
+        if self.nameless and not MIN_LEARNERS <= self.n_learners <= self.values.n_unique() / MOST:
+            return False
         return self.n_pairs <= 1.5 * self.n_learners
 
     def __add__(self, others: NamedPeople) -> NamedPeople:
@@ -163,10 +171,22 @@ class NamedPeople:
         )
 
 
-def identifiers_in(table: Table, columns: Mapping[str, str]) -> tuple[list[Identifier], list[NamedPeople]]:
+class People(NamedTuple):
+    """Whom a column names; if they were counted, pairs of a learner and a person, and learners who are in one."""
+
+    values: pl.Series
+    n_pairs: int = 0
+    n_learners: int = 0
+
+
+def identifiers_in(
+    table: Table, columns: Mapping[str, str], people_in: Callable[[int, bool], People] | None = None
+) -> tuple[list[Identifier], list[NamedPeople]]:
     """The identifying columns of a table, and the people whom those besides learner and action name.
 
-    Columns are known by their names and by a sample of their content.
+    Columns are known by their names and by a sample of their content; those that may hold titles of tasks are among
+    them (see `without_titles`). Whom the column at a position names is read from the table unless `people_in` is given,
+    which counts them if it is asked to.
     """
     sample = table.sample()
     roles = {column: role for role, column in columns.items()}
@@ -176,19 +196,42 @@ def identifiers_in(table: Table, columns: Mapping[str, str]) -> tuple[list[Ident
         values = sample[str(position)] if readable else pl.Series([], dtype=pl.String)
         values = values.str.strip_chars().replace("", None).drop_nulls()
         role = roles.get(name, "not read")
+        shown = name if role != "not read" or _known(name) else f"column {position + 1}"
         verdict = _by_name(name, values) or _by_content(values)
         if verdict is None and role == "action" and plain(name) in KNOWN_NAMES["learner"]:
             verdict = "learner id", "by its name"
+        share = _share(values.str.contains(_PERSON))
+        nameless = verdict is None and role == "not read" and share >= MOST
+        if nameless:
+            verdict = "name", f"by its content ({share:.0%} of values, one per learner)".replace("%", " %")
         if verdict is None:
             continue
-        shown = name if role != "not read" or _known(name) else f"column {position + 1}"
         found.append(Identifier(shown, *verdict, role=role))
         if readable and role not in ("learner", "action"):
-            learner = table.names.index(columns["learner"])
-            named = table.read({"learner": learner, "person": position}).cast(pl.String)
-            counts = _count_pairs(named) if plain(name) in _PERHAPS_TITLES else (0, 0)
-            people.append(NamedPeople(shown, verdict[0], named["person"], shown != name, position, *counts))
+            count = nameless or plain(name) in _PERHAPS_TITLES
+            named = (
+                people_in(position, count)
+                if people_in
+                else _people_in(table, columns["learner"], position, count)
+            )
+            people.append(NamedPeople(shown, verdict[0], *named, shown != name, nameless))
     return found, people
+
+
+def without_titles(identifiers: Sequence[Identifier], people: Iterable[NamedPeople]) -> list[Identifier]:
+    """The identifying columns without those whose names say nothing, if all rows show that they hold titles."""
+    nameless = [named for named in people if named.nameless]
+    holds_people = {(named.column, named.kind): False for named in nameless}
+    holds_people |= {(named.column, named.kind): True for named in nameless if named.are_people}
+    return [found for found in identifiers if holds_people.get((found.column, found.kind), True)]
+
+
+def _people_in(table: Table, learner: str, position: int, count: bool) -> People:
+    named = table.read({"learner": table.names.index(learner), "person": position}).cast(pl.String)
+    if not count:
+        return People(named["person"])
+    pairs = named.drop_nulls().select("learner", "person").unique()
+    return People(named["person"], pairs.height, pairs["learner"].n_unique())
 
 
 def identifies_one_person(name: str, values: pl.Series) -> str | None:
@@ -209,12 +252,6 @@ def without_nobody(values: pl.Series) -> pl.Series:
 def _known(name: str) -> bool:
     name = name.removeprefix("value.")
     return plain(name) in _KIND_OF_NAME or plain(name) in _PERHAPS_PEOPLE or count_known([name]) > 0
-
-
-def _count_pairs(named: pl.DataFrame) -> tuple[int, int]:
-    """How many pairs of a learner and a person there are, and of how many learners."""
-    pairs = named.drop_nulls().select("learner", "person").unique()
-    return pairs.height, pairs["learner"].n_unique()
 
 
 def _by_name(name: str, values: pl.Series) -> tuple[str, str] | None:
