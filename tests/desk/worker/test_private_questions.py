@@ -183,7 +183,15 @@ def test_whatever_comes_out_is_read_strictly(declared, outcome):
 
 @pytest.mark.parametrize(
     "line",
-    ["", "EPSILON = 'one'", "EPSILON = True", "EPSILON = 1e999", "EPSILON = 1 / 2", "EPSILON = epsilon()"],
+    [
+        "",
+        "EPSILON = 'one'",
+        "EPSILON = True",
+        "EPSILON = 1e999",
+        "EPSILON = 1" + "0" * 400,
+        "EPSILON = 1 / 2",
+        "EPSILON = epsilon()",
+    ],
 )
 def test_epsilon_is_a_number_that_is_written_out(line):
     code = f"{line}\n\n\ndef analyze(ask):\n    ask.mean('evening_01')\n"

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from understudy.core.files.documents import ContractError
 from understudy.core.privacy.noise import seeded_noise
 from understudy.desk.domain.analysis import ENTRY, Analysis, Failure, RunsJobs
 from understudy.desk.domain.learners import LearnerTable
@@ -74,15 +74,14 @@ class Asked:
 
 def record(code: str, sandbox: RunsJobs) -> Asked | Failure:
     """The questions of code with `analyze(ask)` and `EPSILON = ...`; or why there are none, in words for its author."""
+    arguments = {"names": list(METHODS), "most": MOST_QUESTIONS}
+    job = Job(code + _TAIL, "__recorded__", arguments, seed=Analysis.seeded(code).seed)
+    (outcome,) = sandbox.run_many([job])
+    if outcome.status != "done":
+        return _failed(outcome, code)
     try:
-        epsilon = declared_epsilon(code)
-        arguments = {"names": list(METHODS), "most": MOST_QUESTIONS}
-        job = Job(code + _TAIL, "__recorded__", arguments, seed=Analysis.seeded(code).seed)
-        (outcome,) = sandbox.run_many([job])
-        if outcome.status != "done":
-            return _failed(outcome, code)
-        return Asked(_questions(outcome), epsilon)
-    except UnderstudyError as error:
+        return Asked(_questions(outcome), declared_epsilon(code))
+    except (UsageError, ContractError) as error:
         return not_taken(error)
 
 
@@ -107,7 +106,8 @@ def declared_epsilon(code: str) -> float:
                 found = ast.literal_eval(node.value)
     except (UnparsableError, ValueError, TypeError, RecursionError):
         found = None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+    # A number without end, or a whole number with hundreds of digits, is none.
+    if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < 1e300:
         raise UsageError(
             f"the code does not say what its questions may cost: there is no line such as {EPSILON} = 1.0.",
             hint="write it out as a number, outside of functions.",
