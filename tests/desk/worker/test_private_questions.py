@@ -190,7 +190,7 @@ def test_whatever_comes_out_is_read_strictly(declared, outcome):
         "EPSILON = 1e999",
         "EPSILON = 1" + "0" * 400,
         "EPSILON = 1 / 2",
-        "EPSILON = epsilon()",
+        "EPSILON = float('1')",
     ],
 )
 def test_epsilon_is_a_number_that_is_written_out(line):
