@@ -558,6 +558,7 @@ def test_the_public_schema_is_on_the_page_and_can_be_downloaded(desks, people):
     page = unescape(people["Selma"].get(f"/data/{desks.declared}").text)
     assert "number, 0 to 600 minutes" in page
     assert "category: low, average, high, other" in page
+    assert re.search(r"5 for all of them together, of which [0-9.]+ is spent", page)
     given = people["Selma"].get(f"/data/{desks.declared}/schema.json")
     assert Schema.from_json(given.json()).categories("achievement") == ("low", "average", "high")
     assert people["Selma"].get(f"/data/{desks.filled.data_set}/schema.json").status_code == 404

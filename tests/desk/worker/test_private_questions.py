@@ -199,6 +199,15 @@ def test_epsilon_is_a_number_that_is_written_out(line):
     assert "EPSILON = 1.0" in str(failed)
 
 
+def test_a_fault_of_the_sandbox_is_not_blamed_on_the_questions():
+    class Broken:
+        def run_many(self, jobs, progress=None):
+            raise MissingError("the sandbox ended by itself, twice.", hint="try again.")
+
+    with pytest.raises(MissingError):
+        record(PRIVATE, Broken())
+
+
 @pytest.mark.parametrize("epsilon", ["0", "-1", "1000"])
 def test_epsilon_has_a_range(declared, epsilon):
     name = declared.submitted(PRIVATE.replace("0.5", epsilon))

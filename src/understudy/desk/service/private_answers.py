@@ -222,12 +222,7 @@ def _refuse_over_limits(
             hint="ask with a smaller EPSILON.",
             code=_OVER_LIMIT,
         )
-    others = [
-        Cost.of(Guarantee.from_json(one.run.private["guarantee"], caveats=CAVEATS))
-        for one in released(session, data)
-        if one.run.private is not None and (but is None or one.request_id != but.id)
-    ]
-    together = counted_epsilon([*others, Cost.of(guarantee)])
+    together = counted_epsilon([*_costs(session, data, but), Cost.of(guarantee)])
     if together > policy.private_epsilon_total * (1 + 1e-9):
         raise RefusedError(
             f"with epsilon {guarantee.epsilon:g} the private answers on this data set would count {together:.3g} "
@@ -235,6 +230,20 @@ def _refuse_over_limits(
             hint="ask with a smaller EPSILON, or write to the custodian.",
             code=_OVER_LIMIT,
         )
+
+
+def spent(desk: Desk, data_set: str) -> float:
+    """What private answers on a data set count together, those being released included. That is public."""
+    with desk.database.reading() as session:
+        return counted_epsilon(_costs(session, data_sets.find(session, data_set)))
+
+
+def _costs(session: Session, data: DataSetRow, but: RequestRow | None = None) -> list[Cost]:
+    return [
+        Cost.of(Guarantee.from_json(one.run.private["guarantee"], caveats=CAVEATS))
+        for one in released(session, data)
+        if one.run.private is not None and (but is None or one.request_id != but.id)
+    ]
 
 
 def _decline(desk: Desk, lease: Lease, error: RefusedError) -> None:

@@ -181,8 +181,8 @@ def holds(column: Declared) -> str:
     return f"{column.kind.value}: {', '.join(column.names)}"
 
 
-def policy_lines(policy: Policy) -> list[tuple[str, str]]:
-    """What a policy asks for, as title and sentence."""
+def policy_lines(policy: Policy, spent: float = 0.0) -> list[tuple[str, str]]:
+    """What a policy asks for, as title and sentence; `spent` is the epsilon of private answers so far."""
     override = ", ".join(check_text(name).title.lower() for name in policy.may_override)
     return [
         ("Behind every number", f"at least {policy.minimum_learners} learners, counted by the desk itself"),
@@ -212,7 +212,7 @@ def policy_lines(policy: Policy) -> list[tuple[str, str]]:
         (
             "Private questions",
             f"epsilon at most {policy.private_epsilon:g} for one request and {policy.private_epsilon_total:g} for all "
-            "of them together; "
+            f"of them together, of which {spent:.3g} is spent; "
             + (
                 "answered without a person"
                 if policy.private_without_review

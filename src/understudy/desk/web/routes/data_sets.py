@@ -16,7 +16,7 @@ from understudy.desk.domain import certificate
 from understudy.desk.domain.certificate import MEANING_OF_PRICE
 from understudy.desk.domain.people import NotFoundError
 from understudy.desk.domain.results import Results
-from understudy.desk.service import data_sets, views
+from understudy.desk.service import data_sets, private_answers, views
 from understudy.desk.service.views import Priced, PricedRequest
 from understudy.desk.web import pages, price_figures, wording
 from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk, user_or_none
@@ -83,7 +83,7 @@ def data_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> R
         simulated=data.simulated,
         address=desk.settings.address.rstrip("/"),
         data=data,
-        policy=wording.policy_lines(data.policy),
+        policy=wording.policy_lines(data.policy, private_answers.spent(desk, name)),
         meaning=MEANING_OF_PRICE,
         n_released=views.n_released_numbers(desk, person, name) if person.reviews else 0,
     )
