@@ -26,7 +26,7 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.core.privacy.noise import WatchedNoise
 from understudy.desk.domain import certificate
-from understudy.desk.private import Schema
+from understudy.desk.private import Schema, Test
 from understudy.desk.service import data_sets, private_answers, releases, requests, views
 from understudy.desk.service.verification import verify
 from understudy.desk.store.jobs import LostLeaseError
@@ -296,6 +296,34 @@ def test_an_answer_that_its_noise_made_impossible_is_not_drawn_again(decided, mo
     assert seen(filled, name).released.values == {"no answer": private_answers.LOST}
     assert len(entries(filled)) == 1
     assert verify(filled.desk).n_releases == 1
+
+
+def test_a_number_that_is_none_is_stored_as_none(private, monkeypatch):
+    """PostgreSQL takes no NaN in JSON: a write that fails by the noise would be drawn again until it does not."""
+    real = private_answers.answer_privately
+
+    def lost(plan, records, noise):
+        given = real(plan, records, noise)
+        (answer,) = given.answers
+        nothing = replace(answer, test=Test("Welch's t", math.nan, math.inf))
+        return replace(given, answers=(nothing,))
+
+    monkeypatch.setattr(private_answers, "answer_privately", lost)
+    name = private.answered()
+    (answer,) = seen(private, name).private.answers
+    assert answer["test"] == {"name": "Welch's t", "statistic": None, "p_value": None}
+    assert verify(private.desk).n_releases == 1
+
+
+def test_a_schema_that_changes_after_the_decision_does_not_change_the_questions(decided, tmp_path):
+    filled, name, lease = decided
+    path = tmp_path / "columns.toml"
+    path.write_text('[[columns]]\nname = "morning_01"\nof = "learner"\nkind = "number"\nlow = 0\nhigh = 60\n')
+    data_sets.set_schema(filled.desk, filled.custodian, filled.data_set, path)
+    private_answers.hand_out(filled.desk, lease)
+    assert (
+        "(cut to 0 to 600)" in views.certificate(filled.desk, seen(filled, name).certificate)["questions"][0]
+    )
 
 
 def test_of_noise_that_was_drawn_twice_one_answer_is_seen(decided, monkeypatch):

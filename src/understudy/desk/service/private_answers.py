@@ -9,6 +9,7 @@ was killed, one is seen and the other by nobody.
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -89,7 +90,7 @@ def pass_trial(desk: Desk, lease: Lease, origin: AnswerOrigin, plan: Plan, tried
         forget_runs(session, row, trial=True)
         stated = {
             **_asked(plan, public),
-            "answers": [answer.to_json() for answer in tried],
+            "answers": _in_json(tried),
             "expected": [round(answer.width, 3) for answer in plan.predictions()],
             "n_learners": tried.n_learners,
         }
@@ -141,7 +142,9 @@ def hand_out(desk: Desk, lease: Lease) -> None:
         row = find(session, WORKER, lease.request)
         release = release_of(session, row)
         card, stated, data_set = release.certificate, release.run.private or {}, row.data_set.name
-        public, account = _public(row.data_set), data_sets.account_of(row.data_set)
+        # The schema that was public when it was decided.
+        public = PublicSchema.from_json(stated["public"])
+        account = data_sets.account_of(row.data_set)
     real = data_sets.real_table(desk, data_set)
     records = records_of(real.table, public.schema)
     plan = _plan(stated, public, records.n_learners)
@@ -171,7 +174,7 @@ def hand_out(desk: Desk, lease: Lease) -> None:
             release.run.results = results_of(answers).to_json()
             release.run.private = {
                 **_asked(plan, public),
-                "answers": [answer.to_json() for answer in answers],
+                "answers": _in_json(answers),
                 "n_learners": plan.n_learners,
             }
             release.run.data_hash, release.run.data_version = real.hash, real.version
@@ -200,15 +203,29 @@ def results_of(answers: Iterable[Answer]) -> Results:
     """Answers as results of a request: a table of estimates for each question, and the test of it if there is one."""
     tables: dict[str, Table] = {}
     tests: dict[str, Any] = {}
-    for place, answer in enumerate(answers, 1):
+    answers = tuple(answers)
+    for place, (answer, stated) in enumerate(zip(answers, _in_json(answers), strict=True), 1):
         name = f"{place}. {answer.question}"
-        rows = (tuple(estimate.to_json()[key] for key in _COLUMNS) for estimate in answer.estimates)
+        rows = (tuple(estimate[key] for key in _COLUMNS) for estimate in stated["estimates"])
         tables[name] = Table(_COLUMNS, tuple(rows))
-        if answer.test is not None:
-            tests[name] = {answer.test.name: {"statistic": answer.test.statistic, "p": answer.test.p_value}}
+        if (test := stated["test"]) is not None:
+            tests[name] = {test["name"]: {"statistic": test["statistic"], "p": test["p_value"]}}
     if not tables:
         return Results({"no answer": LOST})
     return Results(tests or None, tables)
+
+
+def _in_json(answers: Iterable[Answer]) -> list[dict[str, Any]]:
+    """Answers for the store: a number that is none is null, which every database takes."""
+    return [_finite(answer.to_json()) for answer in answers]
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _refuse_over_limits(
@@ -278,6 +295,7 @@ def _asked(plan: Plan, public: PublicSchema) -> dict[str, Any]:
     return {
         "questions": [question.to_json() for question in plan.questions],
         "sentences": [in_words(question, plan.schema) for question in plan.questions],
+        "public": public.to_json(),
         "epsilon": plan.epsilon,
         "delta": plan.delta,
         "guarantee": _guarantee(plan, public).to_json(),

@@ -168,8 +168,10 @@ def widths(expected: float, n_learners: int) -> str:
     )
 
 
-def p_value(value: float) -> str:
+def p_value(value: float | None) -> str:
     """A p-value as people write it."""
+    if value is None:
+        return "p is lost in the noise"
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
