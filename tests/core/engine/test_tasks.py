@@ -2,7 +2,9 @@
 
 import threading
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from understudy.core.engine import tasks
 from understudy.core.engine.tasks import n_cores, run_tasks
@@ -65,3 +67,15 @@ def test_an_error_does_not_wait_for_tasks_under_way():
     with pytest.raises(KeyboardInterrupt):
         run_tasks([failing, lambda: ended.wait(60)])
     ended.set()
+
+
+def test_linear_algebra_in_tasks_has_one_thread():
+    """So a product does not depend on the number of cores; afterwards it has as many as before."""
+
+    def threads():
+        np.ones((2, 2)) @ np.ones((2, 2))
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(2, "blas"):
+        assert run_tasks([threads, threads]) == [{1}, {1}]
+        assert threads() == {2}

@@ -7,7 +7,8 @@ import pytest
 from scipy.special import expit, logsumexp
 
 from understudy.core.attacks.estimate import auc_with_error
-from understudy.logs.attacks.joint import STRAY_STEPS, joint_scores
+from understudy.logs.attacks import joint
+from understudy.logs.attacks.joint import MOST_ENTRIES, N_BURN_IN, N_KEPT, STRAY_STEPS, joint_scores, n_sweeps
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.plugins import check_attack
 from understudy.logs.attacks.steps import count_scores, rare_scores, transition_scores
@@ -82,3 +83,25 @@ def test_it_finds_more_than_any_score_of_single_learners(make_log):
         gains.append(areas[-1] - single)
     assert np.mean(gains) > 0.0
     assert np.mean(areas) > 0.7
+
+
+def test_a_large_log_is_swept_less_often():
+    most = MOST_ENTRIES // (N_BURN_IN + N_KEPT)
+    assert n_sweeps(0) == n_sweeps(most) == (N_BURN_IN, N_KEPT)
+    assert n_sweeps(2 * most) == (N_BURN_IN // 2, N_KEPT // 2)
+    assert n_sweeps(4 * most) == n_sweeps(1000 * most) == (N_BURN_IN // 4, N_KEPT // 4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_quarter_of_the_sweeps_finds_as_many(make_log, monkeypatch, seed):
+    """Far within the error of the area, which is that of so many learners."""
+    rng = np.random.default_rng(seed)
+    log = make_log(rng, n_learners=2000, n_actions=25, mean_length=25)
+    member = np.arange(2000) < 1000
+    synthetic = Markov().fit(log.select(member), rng).sample(None, rng)
+    area, error = auc_with_error(joint_scores(Knowledge(log, 1000), synthetic), member)
+    monkeypatch.setattr(joint, "MOST_ENTRIES", 0)
+    fewer, _ = auc_with_error(joint_scores(Knowledge(log, 1000), synthetic), member)
+    assert area > 0.5 + 3 * error
+    assert fewer != area
+    assert abs(fewer - area) < error / 2

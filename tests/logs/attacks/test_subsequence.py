@@ -135,6 +135,20 @@ def test_common_lengths_are_exact_across_words(longest, workers, monkeypatch):
         assert found.tolist() == [pylcs.lcs_sequence_length(each, texts[-1]) for each in texts[:-1]]
 
 
+def test_what_is_known_beforehand_changes_nothing_but_the_work():
+    """Also with fakes that are too long for narrow counts."""
+    rng = np.random.default_rng(8)
+    originals = packed(drawn(rng, np.arange(4), 30), 5)
+    for longest in (25, 2**15 + 10):
+        fakes = packed([*drawn(rng, np.arange(5), 40), [0] * longest], 5)
+        divisor = np.maximum(fakes.lengths, 1) ** 0.97
+        whole, work = largest_common(originals, fakes, divisor)
+        known = np.where(rng.random(30) < 0.5, whole, whole / 2)
+        found, less = largest_common(originals, fakes, divisor, known=known)
+        np.testing.assert_array_equal(found, whole)
+        assert less.compared_pairs < work.compared_pairs
+
+
 def test_contained_means_contained():
     rng = np.random.default_rng(2)
     originals, fakes = drawn(rng, np.arange(3), 30), drawn(rng, np.arange(3), 30, longest=6)

@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.generators import runs_dp
 from understudy.logs.generators.budget import Noisy, budget
-from understudy.logs.generators.calibration import spread_abilities
+from understudy.logs.generators.calibration import (
+    FIRST_ROWS,
+    MOST_ROWS,
+    N_ROUNDS,
+    rows_of_round,
+    spread_abilities,
+)
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.runs_dp import (
     SHARES,
@@ -219,3 +226,33 @@ def test_abilities_are_spread_evenly_over_lengths():
     longest = np.argsort(lengths)[-50:]
     # Fifty drawn one by one would have a mean that is off by 0.11 as a rule.
     assert abs(ability[longest].mean()) < 0.05
+
+
+def test_rare_actions_share_a_row_of_jumps(monkeypatch):
+    """The row is that of an action with a row of its own, which no jump leads back to."""
+    log = CLASSROOM.simulate(np.random.default_rng(1)).declare()
+    monkeypatch.setattr(runs_dp, "jumps_seen", lambda *_: 0.0)
+    whole = fitted(RunsDP(8.0), log)
+    np.testing.assert_array_equal(whole.jump_source_, np.arange(12))
+    monkeypatch.setattr(runs_dp, "MOST_JUMP_ACTIONS", 5)
+    some = fitted(RunsDP(8.0), log)
+    assert len(some.jump_) == 6
+    assert np.bincount(some.jump_source_).tolist() == [1, 1, 1, 1, 1, 7]
+    rows = some.jump_[some.jump_source_]
+    np.fill_diagonal(rows, 0.0)
+    np.testing.assert_allclose(rows / rows.sum(axis=1, keepdims=True), whole.jump_, rtol=1e-9)
+    drawn = some.sample(2000, np.random.default_rng(0))
+    jumps = (drawn.learner[1:] == drawn.learner[:-1]) & (np.diff(drawn.action) != 0)
+    rare = some.jump_source_[drawn.action[:-1]] == 5
+    # They lead everywhere, to other rare actions as well.
+    found = np.bincount(drawn.action[1:][jumps & rare], minlength=12)
+    assert (found > 0).all()
+
+
+def test_rounds_walk_ever_more_rows_of_a_large_log():
+    rows = [rows_of_round(turn, MOST_ROWS, 40) for turn in range(N_ROUNDS)]
+    assert rows == sorted(rows)
+    assert (rows[0], rows[-1]) == (FIRST_ROWS, MOST_ROWS)
+    # A small log, or one of very many actions, has all of its rows in every round.
+    assert {rows_of_round(turn, 5000.0, 40) for turn in range(N_ROUNDS)} == {5000.0}
+    assert {rows_of_round(turn, MOST_ROWS, 1000) for turn in range(N_ROUNDS)} == {MOST_ROWS}

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from understudy.logs.models import denoising
 from understudy.logs.models.denoising import (
     CENTRES,
     RATIOS,
     SPREADS,
     ZEROS,
+    _log_likelihoods,
     averaged_counts,
     expected_counts,
     fit_margins,
@@ -123,6 +125,26 @@ def test_expected_counts_are_the_posterior_means_of_the_most_likely_law(sigma):
                 if support > best[0]:
                     best = (support, means)
     np.testing.assert_allclose(expected_counts(noisy, sigma, guess), best[1], rtol=1e-6)
+
+
+@pytest.mark.oracle
+def test_likelihoods_of_laws_are_sums_of_logarithms():
+    """Of more counts than one product holds, some of them next to impossible under a law."""
+    rng = np.random.default_rng(1)
+    likely = np.exp(-rng.gamma(0.5, 200.0, (2500, 7)))
+    likely[::100, 0] = 0.0
+    zero = rng.random(2500) ** 8
+    chances = (1.0 - ZEROS)[:, None, None] * likely + (ZEROS[:, None] * zero)[:, :, None] + 1e-300
+    np.testing.assert_allclose(_log_likelihoods(likely, zero, ZEROS), np.log(chances).sum(axis=1), rtol=1e-11)
+
+
+def test_blocks_of_counts_change_nothing(monkeypatch):
+    rng = np.random.default_rng(2)
+    guess = rng.gamma(2.0, 5.0, 50)
+    noisy = guess * np.exp(rng.normal(0, 0.8, 50)) + rng.normal(0, 2.0, 50)
+    whole = expected_counts(noisy, 2.0, guess)
+    monkeypatch.setattr(denoising, "BLOCK", 7)
+    np.testing.assert_allclose(expected_counts(noisy, 2.0, guess), whole, rtol=1e-12)
 
 
 @pytest.mark.oracle

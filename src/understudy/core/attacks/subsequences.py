@@ -8,6 +8,8 @@ Both are answered exactly. A pair is compared only where a bound leaves it a cha
   intersection), and a fake that is contained has its whole bag in the original's.
 - Fakes are taken by decreasing score, or by decreasing bound, so the search ends with the first that is contained, or
   with the first whose bound is not above the best so far.
+- A common subsequence is not longer than either sequence, so of fakes of most lengths not even bags are looked at where
+  a good match is known beforehand.
 
 Common subsequences are computed 64 codes at a time (Hyyrö 2004), containment in one pass over the fake.
 """
@@ -82,7 +84,7 @@ class Sequences:
 def best_contained(
     originals: Sequences, fakes: Sequences, score: Callable[[int], Floats], workers: int = 1
 ) -> tuple[Ints, MatchingWork]:
-    """The fake of the largest score that each original contains, or -1.
+    """A fake of the largest score that each original contains, or -1.
 
     `score` gives the scores of all fakes for an original of some length; those of longer fakes are not looked at.
     """
@@ -105,7 +107,8 @@ def _contained_in(
     originals: Sequences, fakes: Sequences, score: Callable[[int], Floats], length: int, members: Ints
 ) -> tuple[Ints, Ints, int, int]:
     short = np.flatnonzero(fakes.lengths <= length)
-    order = short[np.argsort(-score(length)[short], kind="stable")]
+    # Of fakes with equal scores any may come first: the best score is the same. A stable sort takes ten times as long.
+    order = short[np.argsort(-score(length)[short])]
     found, pairs, cells = _first_contained(
         originals.codes,
         originals.offsets,
@@ -124,12 +127,20 @@ def _contained_in(
 
 
 def largest_common(
-    originals: Sequences, fakes: Sequences, divisor: Floats, workers: int = 1
+    originals: Sequences,
+    fakes: Sequences,
+    divisor: Floats,
+    workers: int = 1,
+    known: Floats | None = None,
 ) -> tuple[Floats, MatchingWork]:
-    """Per original: the largest length of a common subsequence with a fake, over that fake's divisor; 0 if none is."""
-    postings = _postings(fakes, originals.n_codes)
+    """Per original: the largest length of a common subsequence with a fake, over that fake's divisor; 0 if none is.
+
+    `known` is what some fake is known to reach, per original: others are looked at only where they may exceed it.
+    """
+    by_length = FakesByLength(fakes, divisor, originals.n_codes)
+    known = np.zeros(len(originals)) if known is None else known
     tasks = [
-        partial(_block_of_common, originals, fakes, postings, divisor, begin)
+        partial(_block_of_common, originals, by_length, known, begin)
         for begin in range(0, len(originals), BLOCK)
     ]
     largest, work = np.zeros(len(originals)), _work_of(originals, fakes)
@@ -140,30 +151,51 @@ def largest_common(
     return largest, work
 
 
-def _postings(fakes: Sequences, n_codes: int) -> tuple[NDArray[Any], ...]:
-    """Which fakes have each code, and how often: as lists, and as whole rows of counts for codes that many have.
+class FakesByLength:
+    """Fakes sorted by length, and which of them have each code how often.
 
-    Whole rows are added up several at a time by one instruction; `row_of` is where a code has its row, or -1.
+    That is kept as lists, and as whole rows of counts for codes that many have: these are added up many at a time by
+    one instruction. `row_of` is where a code has its row, or -1.
     """
-    posting = np.argsort(fakes.bag_code, kind="stable")
-    code = fakes.bag_code[posting]
-    # Narrow, since they are read once per original.
-    fake, count = fakes.bag_owner[posting].astype(np.int32), fakes.bag_count[posting].astype(np.int32)
-    offsets = np.searchsorted(code, np.arange(n_codes + 1))
-    frequent = np.diff(offsets) > COMMON_CODE * len(fakes)
-    row_of = np.where(frequent, np.cumsum(frequent) - 1, -1)
-    rows = np.zeros((int(frequent.sum()), len(fakes)), dtype=np.int32)
-    listed = frequent[code]
-    rows[row_of[code[listed]], fake[listed]] = count[listed]
-    return fake, count, offsets, row_of, rows
+
+    def __init__(self, fakes: Sequences, divisor: Floats, n_codes: int) -> None:
+        order = np.argsort(fakes.lengths, kind="stable")
+        self.codes = fakes.codes
+        self.begin, self.end, self.divisor = (
+            fakes.offsets[:-1][order],
+            fakes.offsets[1:][order],
+            divisor[order],
+        )
+        # Fakes of one length are a group; no fake of a group has a smaller divisor than its own.
+        self.length, first = np.unique(fakes.lengths[order], return_index=True)
+        self.groups = np.append(first, len(order))
+        self.least_divisor = np.minimum.reduceat(self.divisor, first) if len(first) else np.empty(0)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        posting = np.lexsort((place[fakes.bag_owner], fakes.bag_code))
+        code = fakes.bag_code[posting]
+        # Narrow, since they are read once per original; a count is not larger than the length of its fake.
+        narrow = np.int16 if fakes.lengths.max(initial=0) < 2**15 else np.int32
+        self.fake = place[fakes.bag_owner[posting]].astype(np.int32)
+        self.count = fakes.bag_count[posting].astype(narrow)
+        self.offsets = np.searchsorted(code, np.arange(n_codes + 1))
+        frequent = np.diff(self.offsets) > COMMON_CODE * len(fakes)
+        self.row_of = np.where(frequent, np.cumsum(frequent) - 1, -1)
+        self.rows = np.zeros((int(frequent.sum()), len(fakes)), dtype=narrow)
+        listed = frequent[code]
+        self.rows[self.row_of[code[listed]], self.fake[listed]] = self.count[listed]
 
 
 def _block_of_common(
-    originals: Sequences, fakes: Sequences, postings: tuple[Any, ...], divisor: Floats, begin: int
+    originals: Sequences, fakes: FakesByLength, known: Floats, begin: int
 ) -> tuple[int, Floats, int, int]:
-    offsets = originals.offsets[begin : begin + BLOCK + 1]
     found, pairs, cells = _largest_common(
-        originals.codes, offsets, fakes.codes, fakes.offsets, postings, divisor, originals.n_codes
+        originals.codes,
+        originals.offsets[begin : begin + BLOCK + 1],
+        known[begin : begin + BLOCK],
+        (fakes.codes, fakes.begin, fakes.end, fakes.divisor),
+        (fakes.length, fakes.groups, fakes.least_divisor),
+        (fakes.fake, fakes.count, fakes.offsets, fakes.row_of, fakes.rows),
     )
     return begin, found, pairs, cells
 
@@ -252,23 +284,33 @@ def _first_contained(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _largest_common(  # type: ignore[no-untyped-def]
-    codes, offsets, fake_codes, fake_offsets, postings, divisor, n_codes
-):
+def _largest_common(codes, offsets, known, fakes, by_length, postings):  # type: ignore[no-untyped-def]
     """Per original: the largest common length over the divisor; and what was compared."""
+    fake_codes, fake_begin, fake_end, divisor = fakes
+    length_of, groups, least_divisor = by_length
     posting_fake, posting_count, posting_offsets, row_of, rows = postings
-    n_fakes = len(fake_offsets) - 1
-    found = np.zeros(len(offsets) - 1)
-    count = np.zeros(n_codes, dtype=np.int32)
+    n_fakes, n_groups, n_codes = len(fake_begin), len(length_of), len(row_of)
+    found = known.copy()
+    count = np.zeros(n_codes, dtype=np.int64)
     slot = np.full(n_codes, -1)
-    shared = np.zeros(n_fakes, dtype=np.int32)
+    shared = np.zeros(n_fakes, dtype=rows.dtype)
+    group_bound = np.zeros(n_groups)
     bound, left = np.zeros(n_fakes), np.empty(n_fakes, dtype=np.int64)
-    common = np.empty(np.max(np.diff(fake_offsets)) if n_fakes else 0, dtype=np.uint64)
+    common = np.empty(length_of[-1] if n_groups else 0, dtype=np.uint64)
     n_pairs, n_cells = 0, 0
     for i in range(len(offsets) - 1):
         first, last = offsets[i], offsets[i + 1]
+        best = known[i]
+        # The groups from the first to the last that could exceed what is known, by their lengths alone.
+        low, high = n_groups, 0
+        for group in range(n_groups):
+            if min(last - first, length_of[group]) / least_divisor[group] > best:
+                low, high = min(low, group), group + 1
+        if low >= high:
+            continue
+        begin, end = groups[low], groups[high]
+        shared[begin:end] = 0
         n_words = (last - first + 63) // 64
-        shared[:] = 0
         n_slots = 0
         for row in range(first, last):
             code = codes[row]
@@ -281,36 +323,40 @@ def _largest_common(  # type: ignore[no-untyped-def]
             code, bit = codes[row], row - first
             masks[slot[code] * n_words + bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
             # Bag intersections with all fakes that have the code, once per code.
-            n = count[code]
-            if n > 0:
-                counts = row_of[code]
-                if counts >= 0:
-                    for fake in range(n_fakes):
-                        shared[fake] += min(n, rows[counts, fake])
+            if count[code] > 0:
+                if row_of[code] >= 0:
+                    _add_shared(shared[begin:end], rows[row_of[code], begin:end], count[code])
                 else:
-                    for k in range(posting_offsets[code], posting_offsets[code + 1]):
-                        shared[posting_fake[k]] += min(n, posting_count[k])
+                    listed = posting_fake[posting_offsets[code] : posting_offsets[code + 1]]
+                    at = posting_offsets[code] + np.searchsorted(listed, begin)
+                    while at < posting_offsets[code + 1] and posting_fake[at] < end:
+                        shared[posting_fake[at]] += min(count[code], posting_count[at])
+                        at += 1
                 count[code] = 0
-        for fake in range(n_fakes):
-            bound[fake] = shared[fake] / divisor[fake]
-        top, highest = -1, 0.0
-        for fake in range(n_fakes):
-            if bound[fake] > highest:
-                top, highest = fake, bound[fake]
-        best = 0.0
-        if top >= 0:
+        top_group, highest = -1, best
+        for group in range(low, high):
+            most = _largest(shared[groups[group] : groups[group + 1]])
+            group_bound[group] = most / least_divisor[group]
+            if group_bound[group] > highest:
+                top_group, highest = group, group_bound[group]
+        if top_group >= 0:
             state = np.empty(n_words, dtype=np.uint64)
-            begin, end = fake_offsets[top], fake_offsets[top + 1]
-            best = _common_length(masks, slot, fake_codes, begin, end, state, common)
-            best /= divisor[top]
+            top = groups[top_group]
+            for fake in range(top, groups[top_group + 1]):
+                if shared[fake] / divisor[fake] > shared[top] / divisor[top]:
+                    top = fake
+            length = _common_length(masks, slot, fake_codes, fake_begin[top], fake_end[top], state, common)
+            best = max(best, length / divisor[top])
             n_pairs += 1
-            n_cells += (last - first) * (end - begin)
-            bound[top] = 0.0
+            n_cells += (last - first) * (fake_end[top] - fake_begin[top])
             n_left = 0
-            for fake in range(n_fakes):
-                if bound[fake] > best:
-                    left[n_left] = fake
-                    n_left += 1
+            for group in range(low, high):
+                if group_bound[group] > best:
+                    for fake in range(groups[group], groups[group + 1]):
+                        bound[fake] = shared[fake] / divisor[fake]
+                        if bound[fake] > best and fake != top:
+                            left[n_left] = fake
+                            n_left += 1
             for k in range(n_left):
                 # By decreasing bound: few are taken as a rule, so they are sorted only when it is not so.
                 if k < SELECTED:
@@ -322,15 +368,31 @@ def _largest_common(  # type: ignore[no-untyped-def]
                 fake = left[k]
                 if bound[fake] <= best:
                     break
-                begin, end = fake_offsets[fake], fake_offsets[fake + 1]
-                length = _common_length(masks, slot, fake_codes, begin, end, state, common)
+                length = _common_length(
+                    masks, slot, fake_codes, fake_begin[fake], fake_end[fake], state, common
+                )
                 best = max(best, length / divisor[fake])
                 n_pairs += 1
-                n_cells += (last - first) * (end - begin)
+                n_cells += (last - first) * (fake_end[fake] - fake_begin[fake])
         found[i] = best
         for row in range(first, last):
             slot[codes[row]] = -1
     return found, n_pairs, n_cells
+
+
+@njit(cache=True, nogil=True)
+def _add_shared(shared, counts, most):  # type: ignore[no-untyped-def]
+    """Add what an original with `most` of a code shares of it with each fake."""
+    for fake in range(len(shared)):
+        shared[fake] += min(counts[fake], most)
+
+
+@njit(cache=True, nogil=True)
+def _largest(shared):  # type: ignore[no-untyped-def]
+    most = shared[0]
+    for fake in range(1, len(shared)):
+        most = max(most, shared[fake])
+    return most
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
 Result = TypeVar("Result")
 
 _ONE_FOREST = threading.Lock()
@@ -41,14 +43,17 @@ def run_tasks(tasks: Sequence[Callable[[], Result]], tick: Callable[[], None] | 
     An error or an interruption is raised at once: tasks under way are left to end by themselves, unseen.
     """
     results: list[Result] = []
-    pool = ThreadPoolExecutor(max_workers=n_cores())
-    try:
-        for future in [pool.submit(task) for task in tasks]:
-            results.append(future.result())
-            if tick is not None:
-                tick()
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
+    # Tasks keep all cores busy: threads of linear algebra would only wait for each other, at full speed. And with one
+    # of them a product is the same, to the last bit, whatever the number of cores.
+    with threadpool_limits(1, "blas"):
+        pool = ThreadPoolExecutor(max_workers=n_cores())
+        try:
+            for future in [pool.submit(task) for task in tasks]:
+                results.append(future.result())
+                if tick is not None:
+                    tick()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
     return results

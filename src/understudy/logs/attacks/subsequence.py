@@ -54,7 +54,10 @@ def subsequence_scores(
     share = np.where(contained >= 0, np.append(longest, 0)[contained], 0) / np.maximum(log.lengths, 1)
     law = _score_of(knowledge, synthetic, 2.0 * np.log(np.maximum(longest, 1)))
     expected, of_law = _best_scores(own, fakes, law, workers)
-    nearest, of_common = largest_common(own, fakes, np.maximum(longest, 1) ** (1.0 - OWN_POWER), workers)
+    divisor = np.maximum(longest, 1) ** (1.0 - OWN_POWER)
+    # The longest fake that is contained is common as a whole: only fakes that may exceed it are looked at.
+    reached = np.append(longest / divisor, 0.0)[contained]
+    nearest, of_common = largest_common(own, fakes, divisor, workers, reached)
     if work is not None:
         # Three searches among the same pairs, which are counted once.
         for part in (of_length, of_law, of_common):

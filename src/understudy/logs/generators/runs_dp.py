@@ -150,11 +150,16 @@ class RunsDP(MarkovDP):
         )
         arrivals = self.popularity_ * (1.0 - stay) + 1e-12
         arrivals /= arrivals.sum()
-        guess = np.outer(arrivals, arrivals)
+        # Without an order, jumps from all but popular actions lead anywhere by popularity: they share a row.
+        own, there = some, arrivals
         if self.in_order_:
             (displaced,) = spending.spend("order", walks.displacements(ORDER_NORM))
-            guess = arrivals[:, None] * _in_order(displaced, arrivals)
-        self.jump_ = _jump_chances(jumps, some, guess)
+            own, there = np.arange(log.n_actions), _in_order(displaced, arrivals)
+        self.jump_ = _jump_chances(jumps, some, own, arrivals[own, None] * there)
+        self.jump_source_ = np.full(log.n_actions, len(own))
+        self.jump_source_[own] = np.arange(len(own))
+        if len(own) < log.n_actions:
+            self.jump_ = np.vstack([self.jump_, arrivals])
         (self.staying_,) = spending.spend("staying", walks.staying(self.stay_, CELL_NORM))
 
     def _with_a_next_row(self, stay: Floats) -> Floats:
@@ -225,6 +230,7 @@ class RunsDP(MarkovDP):
             popularity=self.popularity_,
             start=self.start_,
             jump=self.jump_,
+            jump_source=self.jump_source_,
             stay=self.stay_,
             staying=self.staying_,
             new_share=self.new_share_,
@@ -337,13 +343,15 @@ def _in_order(displaced: Noisy, arrivals: Floats) -> Floats:
     return jumps_by_displacement(shares, arrivals)
 
 
-def _jump_chances(jumps: Noisy | None, some: IntArray, guess: Floats) -> Floats:
-    """Where a jump leads: as guessed, and between popular actions by the noisy matrix as far as noise allows."""
+def _jump_chances(jumps: Noisy | None, some: IntArray, own: IntArray, guess: Floats) -> Floats:
+    """Where a jump from each of `own` leads: as guessed, and between popular actions by the noisy matrix as far as
+    noise allows. Popular actions are among `own`; both are sorted."""
     jump = guess.copy()
-    np.fill_diagonal(jump, 0.0)
+    jump[np.arange(len(own)), own] = 0.0
     n = len(some)
     if n > 1 and jumps is not None:
-        among = jump[np.ix_(some, some)]
+        popular = np.ix_(np.searchsorted(own, some), some)
+        among = jump[popular]
         apart = ~np.eye(n, dtype=bool)
         total = max(float(jumps.values.sum()), 1.0)
         noisy = jumps.values.reshape(n, n)[apart]
@@ -353,7 +361,6 @@ def _jump_chances(jumps: Noisy | None, some: IntArray, guess: Floats) -> Floats:
         )
         # Among popular actions there are as many jumps to and from each as were guessed.
         fitted = fit_margins(np.maximum(expected, 1e-9 * total), among.sum(axis=1), among.sum(axis=0))
-        jump[np.ix_(some, some)] = fitted * among.sum()
-        np.fill_diagonal(jump, 0.0)
+        jump[popular] = np.where(apart, fitted * among.sum(), 0.0)
     chances: Floats = jump / np.maximum(jump.sum(axis=1, keepdims=True), 1e-15)
     return chances

@@ -23,6 +23,10 @@ SPREADS = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 1.8, 2.3])
 CENTRES = np.array([-2.5, -2.0, -1.5, -1.0, -0.7, -0.5, -0.3, -0.15, 0.0, 0.15, 0.3])
 ZEROS = np.array([0.0, 0.1, 0.3, 0.5, 0.7])
 NO_ZEROS = np.zeros(1)
+# Counts that are looked at in one go.
+BLOCK = 1024
+# The parts of a positive float of 64 bits, and the exponent of 1.
+EXPONENT_BITS, MANTISSA, ONE, EXPONENT_OF_ONE = 52, (1 << 52) - 1, 1023 << 52, 1023
 
 
 def to_simplex(noisy: Floats, total: float) -> Floats:
@@ -79,21 +83,68 @@ def expected_counts(noisy: Floats, sigma: float | Floats, guess: Floats, zeros: 
     Ratios are taken to be lognormal, some of them zero; centre, spread and the share of zeros are those under which
     the noisy counts are most likely (empirical Bayes). What noise hides stays near the guess.
     """
-    guess = np.maximum(guess, 1e-12)
-    counts = guess[:, None] * np.exp(RATIOS)
-    sigma = np.broadcast_to(sigma, noisy.shape)
-    fit = -0.5 * ((noisy[:, None] - counts) / sigma[:, None]) ** 2
-    fit_zero = -0.5 * (noisy / sigma) ** 2
-    best = np.maximum(fit.max(axis=1), fit_zero)
-    fit, fit_zero = np.exp(fit - best[:, None]), np.exp(fit_zero - best)
-    laws = _laws()
-    likely = fit @ laws.T
-    support = [np.log((1.0 - z) * likely + z * fit_zero[:, None] + 1e-300).sum(axis=0) for z in zeros]
-    zero, law = np.unravel_index(np.argmax(support), (len(zeros), len(laws)))
-    nonzero = 1.0 - zeros[zero]
-    weight = nonzero * likely[:, law] + zeros[zero] * fit_zero
-    expected: Floats = nonzero * ((fit * counts) @ laws[law]) / np.maximum(weight, 1e-300)
+    guess, sigma = np.maximum(guess, 1e-12), np.broadcast_to(sigma, noisy.shape)
+    laws, ratios = _laws(), np.exp(RATIOS)
+    log_zero = -0.5 * (noisy / sigma) ** 2
+    # In blocks that stay in the cache, each made twice: a matrix of jumps has a hundred thousand cells.
+    blocks = [slice(begin, begin + BLOCK) for begin in range(0, len(noisy), BLOCK)]
+    support = np.zeros((len(zeros), len(laws)))
+    for some in blocks:
+        fit, best = _fits(noisy[some], sigma[some], guess[some], log_zero[some])
+        support += _log_likelihoods(fit @ laws.T, np.exp(log_zero[some] - best), zeros)
+    zero, law = np.unravel_index(np.argmax(support), support.shape)
+    nonzero, expected = 1.0 - zeros[zero], np.empty(len(noisy))
+    for some in blocks:
+        fit, best = _fits(noisy[some], sigma[some], guess[some], log_zero[some])
+        weight = nonzero * (fit @ laws[law]) + zeros[zero] * np.exp(log_zero[some] - best)
+        expected[some] = nonzero * guess[some] * (fit @ (ratios * laws[law])) / np.maximum(weight, 1e-300)
     return expected
+
+
+def _fits(
+    noisy: Floats, sigma: Floats, guess: Floats, at_least: float | Floats = -np.inf
+) -> tuple[Floats, Floats]:
+    """How likely each noisy count is at each ratio, over the likeliest or over exp(`at_least`); and the logarithm of
+    that."""
+    fit: Floats = guess[:, None] * np.exp(RATIOS)
+    fit -= noisy[:, None]
+    fit /= sigma[:, None]
+    fit *= fit
+    fit *= -0.5
+    best: Floats = np.maximum(fit.max(axis=1), at_least)
+    fit -= best[:, None]
+    return np.exp(fit, out=fit), best
+
+
+@njit(cache=True, nogil=True)
+def _log_likelihoods(likely, zero, zeros):  # type: ignore[no-untyped-def]
+    """Sums over counts of log((1 - z) likely + z zero), for each share of zeros z and each law.
+
+    A sum of logarithms is one logarithm of a product; exponents of floats are added up apart, so that no product leaves
+    their range.
+    """
+    n_counts, n_laws = likely.shape
+    chance = np.empty(len(zeros) * n_laws)
+    bits = chance.view(np.int64)
+    exponent, product = np.zeros(len(chance), dtype=np.int64), np.ones(len(chance))
+    support = np.zeros(len(chance))
+    for i in range(n_counts):
+        for z in range(len(zeros)):
+            floor = zeros[z] * zero[i] + 1e-300
+            for law in range(n_laws):
+                chance[z * n_laws + law] = (1.0 - zeros[z]) * likely[i, law] + floor
+        for k in range(len(bits)):
+            exponent[k] += bits[k] >> EXPONENT_BITS
+            bits[k] = bits[k] & MANTISSA | ONE
+        for k in range(len(chance)):
+            product[k] *= chance[k]
+        # Each factor is below 2, so so many are below the largest float.
+        if i % 1000 == 999 or i == n_counts - 1:
+            for k in range(len(chance)):
+                support[k] += np.log(product[k])
+                product[k] = 1.0
+    support += (exponent - EXPONENT_OF_ONE * n_counts) * np.log(2.0)
+    return support.reshape(len(zeros), n_laws)
 
 
 def averaged_counts(noisy: Floats, sigma: float | Floats, guesses: Sequence[Floats]) -> Floats:
@@ -102,17 +153,15 @@ def averaged_counts(noisy: Floats, sigma: float | Floats, guesses: Sequence[Floa
     As `expected_counts`, but no law and no guess is chosen: all are averaged, each by how likely the noisy counts are
     under it. A few dozen counts can hardly tell laws apart, and the likeliest one alone believes too much.
     """
-    sigma = np.broadcast_to(sigma, noisy.shape)[:, None]
+    sigma = np.broadcast_to(sigma, noisy.shape)
     laws = _laws()
     support, expected = [], []
     for guess in guesses:
-        counts = np.maximum(guess, 1e-12)[:, None] * np.exp(RATIOS)
-        fit = -0.5 * ((noisy[:, None] - counts) / sigma) ** 2
-        best = fit.max(axis=1, keepdims=True)
-        fit = np.exp(fit - best)
+        guess = np.maximum(guess, 1e-12)
+        fit, best = _fits(noisy, sigma, guess)
         likely = np.maximum(fit @ laws.T, 1e-300)
-        support.append((np.log(likely) + best).sum(axis=0))
-        expected.append((fit * counts) @ laws.T / likely)
+        support.append(np.log(likely).sum(axis=0) + best.sum())
+        expected.append(guess[:, None] * (fit @ (np.exp(RATIOS) * laws).T) / likely)
     weight = np.concatenate(support)
     weight = np.exp(weight - weight.max())
     averaged: Floats = np.concatenate(expected, axis=1) @ (weight / weight.sum())

@@ -67,10 +67,10 @@ class JumpSources:
     of_pair: NDArray[np.int64]
 
     @classmethod
-    def single(cls, n_actions: int) -> JumpSources:
-        """Each action, and the start, is its own source."""
+    def by_action(cls, of_action: NDArray[np.int64]) -> JumpSources:
+        """No pair has a source of its own."""
         none = np.empty(0, dtype=np.int64)
-        return cls(np.arange(n_actions + 1), none, none)
+        return cls(of_action, none, none)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class RunModel:
         """
         n_rows, n_actions = int(lengths.sum()), len(self.stay)
         action, outcome = np.empty(n_rows, dtype=np.int32), np.empty(n_rows, dtype=np.int8)
-        sources = self.sources or JumpSources.single(n_actions)
+        sources = self.sources or JumpSources.by_action(np.arange(n_actions + 1))
         _walk(
             rng,
             ability,
