@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -16,12 +17,15 @@ import typer.main
 from sqlalchemy import text, update
 from typer.testing import CliRunner
 
-from tests.desk.support.fixtures import InProcess, fill, school_frame, write_real
+from tests.desk.support.fixtures import POLICY, InProcess, fill, school_frame, write_real
 from tests.support.command import run
 from understudy.cli.app import app
 from understudy.cli.desk import app as desk_commands
+from understudy.cohorts.simulate import SCHEMA
 from understudy.desk.domain.people import Role
 from understudy.desk.domain.policy import Policy
+from understudy.desk.private import Schema
+from understudy.desk.researcher.client import DeskClient
 from understudy.desk.service import Desk, accounts, feedback, tokens
 from understudy.desk.store.settings import Settings
 from understudy.desk.store.tables import EventRow, ReleaseRow
@@ -59,6 +63,14 @@ def tables(tmp_path):
     write_real(school_frame(1), tmp_path / "data" / "real.parquet")
     school_frame(2).write_parquet(tmp_path / "data" / "synthetic.parquet")
     return tmp_path / "data" / "real.parquet", tmp_path / "data" / "synthetic.parquet"
+
+
+PRIVATE_START = """EPSILON = 1.0
+
+
+def analyze(ask):
+    ask.mean("evening_01")
+"""
 
 
 @pytest.fixture
@@ -251,6 +263,75 @@ def test_data_by_command(tmp_path, tables):
         invoked("desk", "data", "add", tmp_path / "new.toml", tables[1], "--title", "Another", *at)
     invoked("desk", "data", "remove", name, *at)
     assert as_json("desk", "data", "list", *at) == []
+
+
+def declared(folder):
+    path = folder / "cohort.toml"
+    path.write_text(SCHEMA.to_toml())
+    return path
+
+
+def test_a_schema_by_command(tmp_path, tables):
+    invoked("desk", "init", tmp_path / "desk", "--title", "T", "--email", "c@school.example", "--no-data")
+    at = ("--desk", tmp_path / "desk")
+    later = as_json("desk", "data", "add", *tables, "--title", "Later", *at)["name"]
+    assert "no public schema" in invoked("desk", "data", "schema", later, *at).stdout
+    first = as_json("desk", "data", "add", *tables, "--title", "A", "--schema", declared(tmp_path), *at)[
+        "name"
+    ]
+    shown = invoked("desk", "data", "schema", later, "--file", declared(tmp_path), *at).stdout
+    assert "0 to 600" in shown
+    assert "low, average, high" in shown
+    assert as_json("desk", "data", "schema", first, *at) == as_json("desk", "data", "schema", later, *at)
+    with pytest.raises(UsageError, match="no file"):
+        invoked("desk", "data", "schema", later, "--file", tmp_path / "none.toml", *at)
+
+
+@pytest.fixture
+def quick_sandbox(monkeypatch):
+    monkeypatch.setattr("understudy.sandbox.Sandbox", InProcess)
+
+
+def test_private_questions_are_tried_at_home(tmp_path, tables, quick_sandbox):
+    code = tmp_path / "private.py"
+    invoked("desk", "template", "--private", "-o", code)
+    with pytest.raises(UsageError, match="public bounds"):
+        invoked("desk", "try", code, tables[1])
+    tried = invoked("desk", "try", code, tables[1], "--schema", declared(tmp_path)).stdout
+    assert "What is the mean of evening_01" in tried
+    assert "too wide to be of use" in tried
+    assert "All of it would cost epsilon 1" in tried
+    given = as_json("desk", "try", code, tables[1], "--schema", declared(tmp_path))
+    assert given["epsilon"] == 1.0
+    assert len(given["answers"][0]["estimates"]) == 3
+    # As a desk serves it.
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(Schema.of_cohort(SCHEMA).to_json()))
+    assert as_json("desk", "try", code, tables[1], "--schema", schema) == given
+    code.write_text(PRIVATE_START.replace("evening_01", "evening"))
+    with pytest.raises(DataError, match="not taken") as caught:
+        invoked("desk", "try", code, tables[1], "--schema", declared(tmp_path))
+    code.write_text(PRIVATE_START.replace("ask.mean", "ask.maximum"))
+    with pytest.raises(DataError, match="AttributeError in line 5") as missing:
+        invoked("desk", "try", code, tables[1], "--schema", declared(tmp_path))
+    assert "help(" in missing.value.hint
+    assert "no column 'evening'. Did you mean 'evening_0" in caught.value.hint
+
+
+def test_the_certificate_of_private_answers_by_command(tmp_path):
+    made = fill(tmp_path, schema=True)
+    with made.desk.database.reading() as session:
+        made.answered(PRIVATE_START)
+        document = session.query(ReleaseRow).one().document
+    made.desk.close()
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(document))
+    said = invoked("desk", "certificate", path).stdout
+    assert (
+        "Guaranteed: epsilon 1, delta 1.00e-06 for a learner with all their rows (replace one learner" in said
+    )
+    assert "1. What is the mean of evening_01" in said
+    assert "not a guarantee" not in said
 
 
 @pytest.mark.parametrize("words", ["data list", "user list", "verify", "status", "work", "serve"])
@@ -517,8 +598,9 @@ def test_a_port_that_is_taken_is_said_first(tmp_path):
 def test_from_a_submission_to_a_review_by_commands(tmp_path):
     """Web and worker together, by real processes; Ctrl-C ends both."""
     needs_sandbox()
-    made = fill(tmp_path)
+    made = fill(tmp_path, policy=replace(POLICY, private_without_review=True), schema=True)
     folder = made.desk.settings.folder
+    (tmp_path / "questions.py").write_text(PRIVATE_START)
     token = tokens.make_token(made.desk, made.researcher, "a test")
     (tmp_path / "token").write_text(token + "\n")
     (tmp_path / "analysis.py").write_text(
@@ -543,6 +625,17 @@ def test_from_a_submission_to_a_review_by_commands(tmp_path):
         )["name"]  # fmt: skip
         _patiently(lambda: _state_is("in review", as_json("desk", "status", name, *access)))
         assert "in review" in invoked("desk", "status", *access).output
+        # Private questions: by the policy of this desk nobody has to read them.
+        private = as_json(
+            "desk", "submit", tmp_path / "questions.py", "--data", "a school",
+            "--question", "How many minutes on average, with a guarantee?", *access,
+        )["name"]  # fmt: skip
+        _patiently(lambda: _state_is("released", as_json("desk", "status", private, *access)))
+        said = invoked("desk", "status", private, *access).output
+        assert "1. What is the mean of evening_01 (cut to 0 to 600)?" in said
+        with DeskClient(url, token) as client:
+            assert client.schema("A school")["columns"][-1]["values"] == ["low", "average", "high"]
+            assert client.request(private)["private"]["answers"][0]["estimates"]
         with pytest.raises(UsageError, match="no data set"):
             invoked(
                 "desk",

@@ -23,10 +23,12 @@ from understudy.core.privacy.composition import (
     gaussian_mu,
     largest_epsilon,
     mu_from_pure,
+    mu_of,
     mu_to_delta,
     rho_for,
     total_epsilon,
 )
+from understudy.core.privacy.guarantee import Guarantee
 
 EPSILONS = [0.01, 0.5, 1.0, 2.0, 8.0, 20.0]
 DELTAS = [1e-5, 1e-6, 1e-12]
@@ -336,3 +338,14 @@ def test_what_is_not_nearly_gaussian_adds_up():
     assert total_epsilon([replace(gaussian_cost(1.0), extra_delta=1e-6)] * 3) == 3.0
     # So large that the far tails of the proof would matter.
     assert total_epsilon([gaussian_cost(60.0)] * 3) == 180.0
+
+
+def test_every_formal_guarantee_has_a_mu_to_compose_it_with():
+    """A Gaussian with noise of 2 for a sensitivity of 1, however it is stated; and what epsilon alone implies."""
+    sigma = 2.0
+    assert mu_of(Guarantee(1.0, mu=1 / sigma)) == 1 / sigma
+    assert mu_of(Guarantee(1.0, 1e-6, rho=1 / (2 * sigma**2))) == pytest.approx(1 / sigma)
+    assert mu_of(Guarantee(1.0)) == mu_from_pure(1.0)
+    # A mechanism that reaches epsilon in both directions, randomised response, is no better told apart than mu says.
+    kept = math.e / (1 + math.e)
+    assert 2 * norm.cdf(mu_of(Guarantee(1.0)) / 2) - 1 == pytest.approx(2 * kept - 1)

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import ndtr, ndtri
 
 from understudy.desk.domain.analysis import Analysis
 from understudy.desk.domain.certificate import MEANING_OF_PRICE
@@ -27,6 +28,7 @@ from understudy.desk.risk.pricing import (
     price_of,
     reach,
     shadow_answers,
+    with_private,
 )
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadows import draw_shadows
@@ -218,6 +220,26 @@ def test_the_first_request_without_stage_one_costs_what_it_costs_alone(bank, sum
     found = price_of(answers_of(bank, sums), [], bank, np.random.default_rng(4))
     assert found.together == found.own
     assert found.published.stage_one_mu is None
+
+
+def test_private_answers_are_composed_with_what_is_measured(bank, sums):
+    """Two Gaussians: mus are those of both together, and the advantage is not less than that of both."""
+    answers, seed = answers_of(bank, sums), 4
+    alone = price_of(answers, [], bank, np.random.default_rng(seed))
+    found = price_of(answers, [], bank, np.random.default_rng(seed), private_mu=0.7)
+    assert found.own == alone.own
+    assert found.published.private_mu == 0.7
+    for end in ("value", "low", "high"):
+        mu, advantage = getattr(alone.together.mu, end), getattr(alone.together.advantage, end)
+        assert getattr(found.together.mu, end) == pytest.approx(math.hypot(mu, 0.7))
+        both = 2 * ndtr(math.hypot(2 * ndtri((1 + advantage) / 2), 0.7) / 2) - 1
+        assert both <= getattr(found.together.advantage, end) <= 1
+    # Counted when it is released, not twice.
+    later = with_private(found, 0.7)
+    assert later == found
+    more = with_private(found, 1.1)
+    assert more.together.mu.value == pytest.approx(math.hypot(alone.together.mu.value, 1.1))
+    assert Prices.from_json(more.to_json()).published.private_mu == 1.1
 
 
 def test_the_price_of_everything_does_not_fall(bank, sums):

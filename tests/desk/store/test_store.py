@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import MetaData, text
+from sqlalchemy import MetaData, select, text
 from sqlalchemy.exc import DBAPIError
 
-from tests.desk.support.fixtures import MEAN, OTHER, REASON
+from tests.desk.support.fixtures import MEAN, OTHER, REASON, fill
 from understudy.desk.domain.people import WORKER
 from understudy.desk.service import Desk, data_sets, releases, views
 from understudy.desk.service.verification import verify
@@ -297,4 +297,54 @@ def test_a_desk_of_the_first_revision_goes_on_with_its_requests(small, tmp_path)
     held = views.request(upgraded.desk, upgraded.reviewer, third).held
     assert held.prices["together"]["n_outputs"] == 3
     assert verify(upgraded.desk).n_releases == 2
+    upgraded.desk.close()
+
+
+def test_a_desk_of_before_private_questions_loses_nothing_and_can_answer_them(tmp_path):
+    """A database of the revision before, with a release and a held output in it, as that version wrote them."""
+    filled = fill(tmp_path)
+    kept = filled.released()
+    waiting = filled.held(OTHER)
+    seen = views.certificate(
+        filled.desk, views.request(filled.desk, filled.researcher, kept).certificate or ""
+    )
+    new, old = MetaData(), MetaData()
+    new.reflect(filled.desk.database.engine)
+    database = Database(f"sqlite:///{tmp_path / 'old.sqlite'}")
+    database.upgrade("0002")
+    old.reflect(database.engine)
+    known = {(table, column) for table in ("data_sets", "runs") for column in ("schema", "private")}
+    assert not any(column in old.tables[table].columns for table, column in known)
+    n_rows = {}
+    with filled.desk.database.engine.connect() as source, database.engine.begin() as target:
+        for table in old.sorted_tables:
+            columns = [new.tables[table.name].columns[one.name] for one in table.columns]
+            rows = [dict(row._mapping) for row in source.execute(select(*columns))]
+            for row in rows if table.name == "data_sets" else ():
+                # Its policy did not have these lines.
+                row["policy"] = {k: v for k, v in row["policy"].items() if not k.startswith("private_")}
+            for row in rows if table.name == "runs" else ():
+                if row["prices"]:
+                    row["prices"]["published"].pop("private_mu")
+            if rows and table.name != "alembic_version":
+                target.execute(table.insert(), rows)
+                n_rows[table.name] = len(rows)
+    filled.desk.close()
+    database.close()
+    (tmp_path / "old.sqlite").replace(filled.desk.settings.folder / "desk.sqlite")
+    for left in filled.desk.settings.folder.glob("desk.sqlite-*"):
+        left.unlink()
+    upgraded = replace(filled, desk=Desk.open(filled.desk.settings.folder))
+    with upgraded.desk.database.reading() as session:
+        for name, n in n_rows.items():
+            assert session.execute(text(f"SELECT count(*) FROM {name}")).scalar() == n
+    assert views.certificate(upgraded.desk, seen["certificate"]) == seen
+    assert verify(upgraded.desk).n_releases == 1
+    releases.decide(upgraded.desk, upgraded.reviewer, waiting, REASON)
+    upgraded.work()
+    data_sets.set_schema(
+        upgraded.desk, upgraded.custodian, upgraded.data_set, tmp_path / "data" / "cohort.toml"
+    )
+    upgraded.answered()
+    assert verify(upgraded.desk).n_releases == 3
     upgraded.desk.close()

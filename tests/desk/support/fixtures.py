@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 
 from tests.desk.support.postgresql import Cluster, find_postgresql, without_rights
-from understudy.cohorts.simulate import School
+from understudy.cohorts.simulate import SCHEMA, School
 from understudy.core.files.simulated import mark_simulated
 from understudy.desk.disclosure import probing, replacement
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import LIBRARIES, Policy
 from understudy.desk.risk import game
-from understudy.desk.service import Desk, data_sets, releases, requests
+from understudy.desk.service import Desk, data_sets, private_answers, releases, requests
 from understudy.desk.store.settings import Settings
 from understudy.desk.store.tables import PersonRow, RequestRow
 from understudy.desk.worker.worker import Worker
@@ -43,6 +43,13 @@ def analyze(data):
 OTHER = """
 def analyze(data):
     return {"spread": float(data["morning_01"].std())}
+"""
+PRIVATE = """
+EPSILON = 0.5
+
+
+def analyze(ask):
+    ask.mean("evening_01", by="achievement")
 """
 REASON = "many learners stand behind it"
 
@@ -101,7 +108,8 @@ class InProcess:
         np.random.seed(job.seed % 2**32)  # noqa: NPY002 -- as the sandbox does for code that we did not write
         try:
             exec(compile(job.code, "<submitted>", "exec"), names)  # noqa: S102
-            given = names[job.entry](**{name: frame.to_pandas() for name, frame in tables.items()})
+            frames = {name: frame.to_pandas() for name, frame in tables.items()}
+            given = names[job.entry](**job.arguments, **frames)
         except Exception as error:
             trace, line = error.__traceback__, None
             while trace is not None:
@@ -185,6 +193,14 @@ class Filled:
         assert self.state(name) == "released"
         return name
 
+    def answered(self, code=PRIVATE, who=None):
+        """Private questions with their answers."""
+        name = self.in_review(code, who)
+        private_answers.approve(self.desk, self.reviewer, name)
+        self.work()
+        assert self.state(name) == "released"
+        return name
+
     def work(self):
         """Do all jobs that wait."""
         with self.worker() as worker:
@@ -223,14 +239,16 @@ def add_people(desk):
         return [Person(row.id, row.name, Role(row.role)) for row in rows]
 
 
-def fill(folder, *, database="", policy=POLICY, real=None, synthetic=None, summary=None):
-    """A desk in a new folder, with five people and a registered data set."""
+def fill(folder, *, database="", policy=POLICY, real=None, synthetic=None, summary=None, schema=False):
+    """A desk in a new folder, with five people and a registered data set; with its public `schema` if that is asked."""
     Settings.write(folder / "desk", "Test desk", database=database)
     (folder / "desk" / "policy.toml").write_text(policy.to_toml())
     (folder / "data").mkdir()
     real = school_frame(1) if real is None else real
     write_real(real, folder / "data" / "real.csv")
     (school_frame(2) if synthetic is None else synthetic).write_csv(folder / "data" / "synthetic.csv")
+    declared = folder / "data" / "cohort.toml"
+    declared.write_text(SCHEMA.to_toml())
     desk = Desk.open(folder / "desk")
     people = add_people(desk)
     view = data_sets.register(
@@ -241,6 +259,7 @@ def fill(folder, *, database="", policy=POLICY, real=None, synthetic=None, summa
         synthetic=folder / "data" / "synthetic.csv",
         policy=policy,
         summary=summary,
+        schema=declared if schema else None,
     )
     return Filled(desk, view.name, *people)
 
@@ -255,6 +274,14 @@ def database_url(request):
 def filled(tmp_path, database_url):
     """A filled desk, on each of the databases."""
     made = fill(tmp_path, database=database_url)
+    yield made
+    made.desk.close()
+
+
+@pytest.fixture
+def private(tmp_path, database_url):
+    """A filled desk with a public schema, on each of the databases."""
+    made = fill(tmp_path, database=database_url, schema=True)
     yield made
     made.desk.close()
 
@@ -286,6 +313,7 @@ def make_rough(change):
 def rough_prices(monkeypatch):
     """Everywhere at the desk but in tests/desk/risk, which is about prices."""
     make_rough(monkeypatch.setattr)
+    monkeypatch.setattr(private_answers, "PACE", 0.01)
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from pathlib import Path
 from sqlalchemy import select
 
 from tests.desk.support.client import give_password
-from tests.desk.support.fixtures import Filled, fill
+from tests.desk.support.fixtures import PRIVATE, Filled, InProcess, fill, school_frame, write_real
+from understudy.cohorts.simulate import SCHEMA
 from understudy.desk.disclosure.code_review import read_code
 from understudy.desk.domain.analysis import Failure, code_hash
 from understudy.desk.domain.people import Person
@@ -17,10 +18,19 @@ from understudy.desk.domain.results import Check, Results, Table
 from understudy.desk.domain.states import State
 from understudy.desk.risk.game import Attack, IntervalEstimate, Price
 from understudy.desk.risk.pricing import Prices, Published
-from understudy.desk.service import answers, data_sets, feedback, releases, requests, views
+from understudy.desk.service import (
+    answers,
+    data_sets,
+    feedback,
+    private_answers,
+    releases,
+    requests,
+    views,
+)
 from understudy.desk.service.answers import AnswerOrigin, HeldAnswer
 from understudy.desk.store import jobs
 from understudy.desk.store.tables import JobRow, RequestRow, now
+from understudy.desk.worker.answering import private_trial
 
 TITLE, DATA = "Desk of the Linden School", "Minutes of study, autumn term"
 POLICY = Policy(may_override=("extremes",))
@@ -140,6 +150,9 @@ class Desks:
     filled: Filled
     names: dict[str, str]
     certificate: str
+    declared: str
+    """A data set with a public schema."""
+    private_certificate: str
 
     @property
     def desk(self):
@@ -226,6 +239,53 @@ class Maker:
         releases.hand_out(self.desk, self.lease(name))
         return name
 
+    def asked(self, question: str, data_set: str, code: str = PRIVATE) -> str:
+        """Private questions about another data set, which a reviewer has to approve."""
+        who = self.filled.researcher
+        name = requests.create(self.desk, who, data_set, question=question, code=code)
+        requests.submit(self.desk, who, name)
+        lease = self.lease(name)
+        work = answers.begin(self.desk, lease)
+        found = private_trial(self.desk, work, InProcess())
+        assert not isinstance(found, Failure), found
+        private_answers.pass_trial(self.desk, lease, answers.trial_origin(self.desk, work), *found)
+        return name
+
+    def answered(self, question: str, data_set: str, code: str = PRIVATE) -> str:
+        name = self.asked(question, data_set, code)
+        private_answers.approve(self.desk, self.filled.reviewer, name)
+        private_answers.hand_out(self.desk, self.lease(name))
+        return name
+
+
+ASKED = """EPSILON = 1.0
+
+
+def analyze(ask):
+    ask.mean("evening_01", by="achievement")
+    ask.compare("evening_01", by="achievement", groups=["low", "high"])
+    ask.count("achievement")
+"""
+
+
+def declared_data_set(filled: Filled, folder: Path) -> str:
+    """Another data set of the same desk, of a large school, with its public schema."""
+    folder.mkdir()
+    write_real(school_frame(3, 900), folder / "real.csv")
+    school_frame(4, 900).write_csv(folder / "synthetic.csv")
+    (folder / "cohort.toml").write_text(SCHEMA.to_toml())
+    view = data_sets.register(
+        filled.desk,
+        filled.custodian,
+        title="A large school",
+        real=folder / "real.csv",
+        synthetic=folder / "synthetic.csv",
+        policy=POLICY,
+        schema=folder / "cohort.toml",
+        ledger=folder / "understudy.ledger",
+    )
+    return view.name
+
 
 def desk_in_every_state(folder: Path) -> Desks:
     """One request for each state, and outputs that pass, ask for a look, fail, failed to run and are out of date."""
@@ -305,7 +365,14 @@ def desk_in_every_state(folder: Path) -> Desks:
     releases.withhold(desk, reviewer, names["withheld"], "Ask for fewer numbers, please.")
     names["withdrawn"] = make.in_review("Was the second week shorter?", other)
     requests.withdraw(desk, other, names["withdrawn"])
+    declared = declared_data_set(filled, folder / "large")
+    names["private, in review"] = make.asked(
+        "How many minutes does each group work in the evening?", declared
+    )
+    names["private, released"] = make.answered("Do the groups differ in the evening?", declared, ASKED)
     certificate = views.request(desk, researcher, names["released"]).certificate
+    private = views.request(desk, researcher, names["private, released"]).certificate
     assert certificate is not None
+    assert private is not None
     assert {filled.state(name) for name in names.values()} == {state.value for state in State}
-    return Desks(filled, names, certificate)
+    return Desks(filled, names, certificate, declared, private)

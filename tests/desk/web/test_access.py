@@ -24,7 +24,13 @@ from tests.desk.support.client import (
     quick_passwords,
     token_in,
 )
-from tests.desk.support.fixtures import MEAN, OTHER, database_url, fill, postgresql, school_frame  # noqa: F401
+from tests.desk.support.fixtures import (
+    MEAN,
+    OTHER,
+    PRIVATE,
+    fill,
+    school_frame,
+)  # fmt: skip
 from understudy.core.names import SIMULATED_PREFIX
 from understudy.desk.domain.people import Role
 from understudy.desk.service import Desk, accounts, data_sets, requests, tokens
@@ -68,6 +74,7 @@ TABLE = {
     ("GET", "/certificates/{number}.json"): (_ANYBODY,),
     ("GET", "/data"): (_PAGE,),
     ("GET", "/data/{name}"): (_PAGE, "data"),
+    ("GET", "/data/{name}/schema.json"): (_PAGE, "data"),
     ("GET", "/data/{name}/synthetic"): (_PAGE, "data"),
     ("GET", "/feed/{secret}.xml"): (_ANYBODY,),
     ("GET", "/figures/{name}"): ("in 403 403 200 200 in in in", "data"),
@@ -115,6 +122,7 @@ TABLE = {
     ("POST", "/people/{person_id}/open"): (_CUSTODIAN.format(303),),
     ("POST", "/people/{person_id}/role"): (_CUSTODIAN.format(303), "", {"role": "custodian"}),
     ("POST", "/requests/new"): (_DONE, "", {**_QUESTION, "then": "submit"}),
+    ("POST", "/requests/{name}/answer"): (_REVIEW.format(403), "asked privately"),
     ("POST", "/requests/{name}/approve"): (_REVIEW.format(403), "in review"),
     ("POST", "/requests/{name}/cancel"): (_REVIEW.format(403), "approved"),
     ("POST", "/requests/{name}/edit"): (_OWNER.format(404, 404), "draft", _QUESTION),
@@ -198,12 +206,14 @@ def _house(folder):
         learner=pl.when(first).then(pl.lit(CANARIES[0])).otherwise(pl.col("learner").cast(str)),
         achievement=pl.when(first).then(pl.lit(CANARIES[1])).otherwise(pl.col("achievement").cast(str)),
     ).drop("row")
-    filled = fill(folder, real=real)
+    filled = fill(folder, real=real, schema=True)
     desk = filled.desk
     invitation = accounts.invite(desk, filled.custodian, "ida@school.example", "Ida", Role.RESEARCHER)
     closed = filled.second_reviewer
     give_password(desk, *filled.people)
     names = {"data": filled.data_set, "released": filled.released(), "held": filled.held(OTHER)}
+    filled.answered()
+    names["asked privately"] = filled.in_review(PRIVATE)
     names["approved"] = filled.in_review()
     names["in review"] = filled.in_review()
     requests.approve(desk, filled.reviewer, names["approved"])
@@ -718,7 +728,7 @@ def test_the_feed_tells_that_something_happened_and_no_more(fresh):
     assert fresh.ask("nobody", "GET", "/feed/none.xml").status_code == 404
 
 
-def test_pages_on_both_databases(tmp_path, database_url, monkeypatch):  # noqa: F811
+def test_pages_on_both_databases(tmp_path, database_url, monkeypatch):
     quick_passwords(monkeypatch)
     Settings.write(tmp_path / "desk", "Test desk", database=database_url)
     desk = Desk.open(tmp_path / "desk")

@@ -7,9 +7,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.desk.support.client import ADDRESS
-from tests.desk.support.fixtures import MEAN, OTHER, POLICY, REASON, fill
+from tests.desk.support.fixtures import MEAN, OTHER, POLICY, PRIVATE, REASON, fill
 from understudy.desk.domain.certificate import verify
-from understudy.desk.service import data_sets, releases, requests, tokens
+from understudy.desk.service import data_sets, private_answers, releases, requests, tokens
 from understudy.desk.web.app import make_app
 
 pytestmark = pytest.mark.functional
@@ -22,7 +22,7 @@ def analyze(data):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    made = fill(tmp_path_factory.mktemp("api"))
+    made = fill(tmp_path_factory.mktemp("api"), schema=True)
     yield made
     made.desk.close()
 
@@ -114,7 +114,7 @@ def test_a_token_never_sees_what_reviewers_see(filled, app, program):
     shown = program.get(f"/requests/{name}").json()
     assert set(shown) == {
         *("name", "data_set", "question", "kind", "state", "day", "code", "shown", "note"),
-        *("trial", "trial_failure", "certificate", "actions"),
+        *("trial", "trial_failure", "private", "certificate", "actions"),
     }
     assert shown["state"] == "being answered"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", shown["day"])
@@ -122,6 +122,35 @@ def test_a_token_never_sees_what_reviewers_see(filled, app, program):
     reviewing = program_of(filled, app, filled.reviewer)
     assert reviewing.get(f"/requests/{name}").status_code == 404
     assert reviewing.get("/requests").json() == []
+
+
+def test_private_questions_from_the_schema_to_the_answers(filled, program):
+    data = program.get(f"/data-sets/{filled.data_set}").json()
+    assert data["public_schema"]["columns"][-1]["values"] == ["low", "average", "high"]
+    assert (data["private_epsilon"], data["private_without_review"]) == (1.0, False)
+    made = program.post("/requests", json=_asked(filled, code=PRIVATE, submit=True)).json()
+    assert made["private"] == {
+        "questions": [],
+        "guarantee": None,
+        "expected": 0.0,
+        "tried": [],
+        "answers": [],
+    }
+    filled.work()
+    shown = program.get(f"/requests/{made['name']}").json()
+    assert shown["state"] == "in review"
+    assert shown["private"]["guarantee"]["epsilon"] == 0.5
+    assert len(shown["private"]["tried"][0]["estimates"]) == 3
+    private_answers.approve(filled.desk, filled.reviewer, made["name"])
+    filled.work()
+    shown = program.get(f"/requests/{made['name']}").json()
+    (answer,) = shown["private"]["answers"]
+    result = program.get(f"/requests/{made['name']}/result").json()
+    (table,) = result["result"]["tables"].values()
+    assert table["columns"] == ["of", "value", "low", "high"]
+    assert [row[1] for row in table["rows"]] == [one["value"] for one in answer["estimates"]]
+    signed = program.get(f"/certificates/{shown['certificate']}").json()
+    assert signed["answers"] == shown["private"]["answers"]
 
 
 def test_limits_are_told_as_limits(filled, program, monkeypatch):

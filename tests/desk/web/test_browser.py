@@ -110,14 +110,19 @@ def _pages(desks) -> dict[str | None, list[str]]:
                 "stale",
                 "released",
                 "feedback",
+                "private, in review",
+                "private, released",
             ),
         ],
         "Selma": [
-            *("/", f"/requests/new?data={data}", "/requests/nothing"),
-            *of("returned", "released"),
+            *("/", f"/requests/new?data={data}", "/requests/nothing", f"/data/{desks.declared}"),
+            *of("returned", "released", "private, in review", "private, released"),
         ],
         "Corinna": ["/people", "/account"],
-        None: ["/sign-in", f"/certificates/{desks.certificate}"],
+        None: [
+            "/sign-in",
+            *(f"/certificates/{one}" for one in (desks.certificate, desks.private_certificate)),
+        ],
     }
 
 

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from tests.desk.support.client import Browser, browser_of, give_password, quick_passwords
-from tests.desk.support.fixtures import fill
+from tests.desk.support.fixtures import PRIVATE, fill
 from tests.desk.support.pages import (
     CODE,
     POLICY,
@@ -23,7 +23,8 @@ from tests.desk.support.pages import (
 )
 from understudy.desk.domain.certificate import verify
 from understudy.desk.domain.results import Results, Table
-from understudy.desk.service import answers, feedback, releases, requests, views
+from understudy.desk.private import Schema
+from understudy.desk.service import answers, feedback, private_answers, releases, requests, views
 from understudy.desk.service.answers import HeldAnswer
 from understudy.desk.service.views import HeldOutput
 from understudy.desk.store.tables import ReleaseRow, now
@@ -515,3 +516,60 @@ def _allowed(verdict, reason):
 
 def test_precision_words_are_those_that_the_service_takes():
     assert {float(value) for value, _ in PRECISIONS} == set(feedback.PRECISIONS)
+
+
+def test_private_questions_are_shown_in_words_and_their_answers_with_intervals(desks, people):
+    review = people["Rita"].get(f"/requests/{desks.names['private, in review']}").text
+    words = "What is the mean of evening_01 (cut to 0 to 600) in each group of achievement?"
+    assert words in review
+    assert "there is no second decision" in unescape(review)
+    assert "Approve, answer and release" in review
+    assert "Approving lets the code run" not in review
+    owner = unescape(people["Selma"].get(f"/requests/{desks.names['private, in review']}").text)
+    assert words in owner
+    assert "To be expected on the simulated data" in owner
+    assert "The answers from the synthetic data, with as much noise" in owner
+    released = unescape(people["Selma"].get(f"/requests/{desks.names['private, released']}").text)
+    assert "The released answers" in released
+    assert "95 % interval" in released
+    assert "Welch's t: statistic" in released
+
+
+def test_intervals_that_are_too_wide_are_said_to_be(desks, people):
+    """Thirty-six learners are too few for an epsilon of a tenth."""
+    code = PRIVATE.replace("0.5", "0.01")
+    name = Maker(desks.filled).answered("What do few learners tell?", desks.declared, code)
+    page = unescape(people["Selma"].get(f"/requests/{name}").text)
+    assert "too wide to be of use" in page
+    assert "would be enough" in page
+
+
+def test_the_certificate_of_private_answers_states_the_guarantee(desks, people):
+    page = unescape(people[None].get(f"/certificates/{desks.private_certificate}").text)
+    assert "Signed by this desk, and unchanged" in page
+    for words in ("a learner with all their rows", "replace one learner", "discrete Gaussian"):
+        assert words in page
+    assert "Public, and covered by no guarantee" in page
+    assert "Nothing here is a guarantee" not in page
+    assert "Price in privacy" not in page
+
+
+def test_the_public_schema_is_on_the_page_and_can_be_downloaded(desks, people):
+    page = unescape(people["Selma"].get(f"/data/{desks.declared}").text)
+    assert "number, 0 to 600 minutes" in page
+    assert "category: low, average, high, other" in page
+    assert re.search(r"5 for all of them together, of which [0-9.]+ is spent", page)
+    given = people["Selma"].get(f"/data/{desks.declared}/schema.json")
+    assert Schema.from_json(given.json()).categories("achievement") == ("low", "average", "high")
+    assert people["Selma"].get(f"/data/{desks.filled.data_set}/schema.json").status_code == 404
+    form = people["Selma"].get(f"/requests/new?data={desks.declared}&private=true").text
+    assert "EPSILON = 1.0" in unescape(form)
+
+
+def test_a_reviewer_lets_private_questions_be_answered_on_the_page(desks, people):
+    name = Maker(desks.filled).asked("What is the mean in the evening?", desks.declared)
+    assert people["Rita"].fill_in(f"/requests/{name}/approve").status_code == 409
+    given = people["Rita"].fill_in(f"/requests/{name}/answer")
+    assert given.headers["location"] == f"/requests/{name}?done=answered"
+    private_answers.hand_out(desks.desk, Maker(desks.filled).lease(name))
+    assert "The released answers" in people["Selma"].get(f"/requests/{name}").text

@@ -17,6 +17,8 @@ from dp_accounting.pld import privacy_loss_distribution as PrivacyLossDistributi
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from tests.desk.support.private_tables import SCHEMA
+from tests.desk.support.private_tables import table as learners
 from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.cuts import private_cuts
@@ -25,6 +27,7 @@ from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.private_training import LATTICE, calibrated, lattice_contributions
+from understudy.desk import private
 from understudy.exams.compare import CompareOptions, fit_comparison
 from understudy.exams.difficulties import DifficultiesOptions as Options
 from understudy.exams.difficulties import fit_difficulties
@@ -516,6 +519,35 @@ def _digraphs() -> Audited:
     )
 
 
+# ---- private answers of the desk
+
+
+def _private_answers(name: str, analyze: Callable[[Any], Any]) -> Audited:
+    """Forty learners and one more: all numbers at upper bounds in one school, or at lower ones in another."""
+    ends = (("south", 600.0, 100.0, True), ("west", 0.0, 0.0, False))
+    rest = learners(40).drop("hours")
+    schema = private.Schema(tuple(one for one in SCHEMA.columns if one.name != "hours"), SCHEMA.complete)
+    plan = private.propose(private.questions_of(analyze), schema, 41, 1.0, 1e-6)
+    pair = []
+    for school, minutes, grade, passed in ends:
+        row = {"learner": "the last", "minutes": minutes, "grade": grade, "school": school, "passed": passed}
+        pair.append(rest.vstack(type(rest)([row], schema=rest.schema)))
+    release = lambda rows, noise: private.answer_privately(plan, private.read_records(rows, schema), noise)  # noqa: E731
+    cost = total(costs(*transcripts(release, pair)))
+    return Audited(f"private answers: {name}", "mu", math.sqrt(2 * plan.rho), math.sqrt(2 * cost.rho))
+
+
+def _tables_and_means(ask: Any) -> None:
+    ask.count("school", "passed")
+    ask.quantiles("minutes")
+    ask.mean("grade", by="school")
+
+
+def _models(ask: Any) -> None:
+    ask.correlations("minutes", "grade")
+    ask.linear("grade", on=["minutes", "school"])
+
+
 # ---- all of them
 
 AUDITS: dict[str, Callable[[], Audited]] = {
@@ -577,6 +609,8 @@ AUDITS: dict[str, Callable[[], Audited]] = {
     "deep": lambda: _private_steps(1.0),
     "deep, sampled": lambda: _private_steps(0.5),
     "digraphs": _digraphs,
+    "private answers": lambda: _private_answers("counts, quantiles, means by group", _tables_and_means),
+    "private models": lambda: _private_answers("correlations and linear regression", _models),
 }
 
 

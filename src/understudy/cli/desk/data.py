@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -60,6 +60,8 @@ def add(
     a_table(synthetic, "the synthetic table")
     if options.summary is not None:
         existing(options.summary, "the summary")
+    if options.schema is not None:
+        existing(options.schema, "the schema")
     with opened(folder) as desk:
         from understudy.desk.service import data_sets
 
@@ -147,6 +149,43 @@ def policy(
         typer.echo(f"The limits of {name} are those of {file} from now on.")
     else:
         typer.echo(found.to_toml(), nl=False)
+
+
+@app.command()
+def schema(
+    name: Name,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="A cohort's toml file, or one with [[columns]]: public from now on."),
+    ] = None,
+    folder: DeskFolder = DEFAULT_FOLDER,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is public about the columns of a data set, or declare it. Private questions need it.
+
+    Example: understudy desk data schema NAME --file cohort.toml
+    """
+    with opened(folder) as desk:
+        from understudy.desk.service import data_sets
+
+        if file is not None:
+            data_sets.set_schema(desk, at_the_machine(), name, existing(file, "the schema"))
+        found = data_sets.view(desk, at_the_machine(), name).schema
+    columns = [] if found is None else found.to_json()["columns"]
+    if as_json:
+        echo_json(None if found is None else found.to_json())
+        return
+    if not columns:
+        typer.echo(f"{name} has no public schema: no private questions can be asked.")
+        return
+    rows = [[column["name"], column["kind"], _public_values(column)] for column in columns]
+    print_table("Public schema", ["column", "kind", "values"], rows)
+
+
+def _public_values(column: dict[str, Any]) -> str:
+    if "low" in column:
+        return f"{column['low']:g} to {column['high']:g}"
+    return ", ".join(column.get("values", ("no", "yes")))
 
 
 @app.command()

@@ -32,6 +32,10 @@ class TableOptions:
         Path | None,
         "The private summary that the synthetic table was made from, if any: prices then count what it revealed.",
     ] = None
+    schema: Annotated[
+        Path | None,
+        "What is public about the columns, for private questions: a cohort's toml file, or one with [[columns]].",
+    ] = None
     learner: Annotated[str, "Column of the real table that names the learner."] = "learner"
     population: Annotated[str, "Whose data this is, as in the ledger (default: learners of this folder)."] = (
         ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
+from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
@@ -28,10 +29,18 @@ from understudy.core.files.words import counted
 from understudy.core.files.writing import check_new, write_text
 from understudy.desk.disclosure.code_review import CodeReading, read_code
 from understudy.desk.disclosure.examination import Examination
-from understudy.desk.domain.analysis import Failure, limits_of
+from understudy.desk.domain.analysis import Failure, asks_privately, limits_of
+from understudy.desk.domain.learners import LearnerTable
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
-from understudy.desk.researcher.local_trial import Tried, explained, synthetic_table, try_out, unusable
+from understudy.desk.researcher.local_trial import (
+    Tried,
+    explained,
+    synthetic_table,
+    try_out,
+    try_privately,
+    unusable,
+)
 from understudy.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +52,9 @@ TOKEN = "UNDERSTUDY_TOKEN"
 # Minutes that a desk may take for an answer before its researcher is warned.
 LONG_MINUTES = 15.0
 
-Analysis = Annotated[Path, typer.Argument(metavar="ANALYSIS", help="Python file with `analyze(data)`.")]
+Analysis = Annotated[
+    Path, typer.Argument(metavar="ANALYSIS", help="Python file with `analyze(data)`, or `analyze(ask)`.")
+]
 TokenFile = Annotated[
     Path | None, typer.Option(help=f"File with your token (default: the environment's {TOKEN}).")
 ]
@@ -54,13 +65,17 @@ def template(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="File to write, instead of printing.")
     ] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Private questions, whose answers carry a guarantee.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print an analysis to start from, with comments.
 
     Example: understudy desk template -o analysis.py
     """
-    code = files("understudy.desk.researcher").joinpath("analysis.py.txt").read_text(encoding="utf-8")
+    name = "private.py.txt" if private else "analysis.py.txt"
+    code = files("understudy.desk.researcher").joinpath(name).read_text(encoding="utf-8")
     if out is not None:
         check_new(out, folder=True)
         write_text(out, code)
@@ -69,7 +84,8 @@ def template(
     elif out is None:
         typer.echo(code, nl=False)
     else:
-        typer.echo(f"Written: {out}. Try it: understudy desk try {out} synthetic.parquet")
+        schema = " --schema cohort.toml" if private else ""
+        typer.echo(f"Written: {out}. Try it: understudy desk try {out} synthetic.parquet{schema}")
 
 
 @app.command("try")
@@ -84,12 +100,19 @@ def try_(
     learner: Annotated[
         str, typer.Option(help="Column of the synthetic table that names the learner.")
     ] = "learner",
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="For private questions: the public schema, as a cohort's toml or with [[columns]]."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run an analysis on synthetic data exactly as a desk will, in the sandbox; no account is needed.
 
     Prints the results, what a reviewer will see about the code, and what the checks would find if the synthetic table
-    were the real one. The price in privacy is about the real learners, and is measured at the desk.
+    were the real one. The price in privacy is about the real learners, and is measured at the desk. Private questions
+    are answered with as much noise as on as many real learners: the widths of the intervals are what to expect.
 
     Example: understudy desk try analysis.py synthetic.parquet
     """
@@ -100,6 +123,9 @@ def try_(
     text = _code(code, limits)
     if found := unusable(text, code.name):
         raise DataError(found[0], hint=found[1])
+    if asks_privately(text):
+        _try_privately(code.name, text, synthetic_table(synthetic, learner), schema, limits, as_json)
+        return
     tried, columns = _tried(text, synthetic, learner, limits)
     if isinstance(tried.answer, Failure):
         message, hint = explained(tried.answer, text, code.name, columns, limits)
@@ -128,6 +154,41 @@ def try_(
     if seen is not None:
         _show_checks(seen)
     _show_time(tried)
+
+
+def _try_privately(
+    name: str, code: str, table: LearnerTable, schema: Path | None, policy: Policy, as_json: bool
+) -> None:
+    if schema is None:
+        raise UsageError(
+            f"{name} asks private questions, which need the public bounds and categories of the columns.",
+            hint="give the schema that the data set's page shows.",
+            settings=("schema",),
+        )
+    from understudy.desk.private.public_schema import PublicSchema
+    from understudy.desk.private.words import in_words
+    from understudy.sandbox import Sandbox
+
+    declared = PublicSchema.read(existing(schema, "the schema")).of_columns(table.columns).schema
+    with ExitStack() as stack:
+        with progress.task("Starting the sandbox"):
+            sandbox = stack.enter_context(Sandbox(limits_of(policy)))
+        found = try_privately(code, table, declared, sandbox)
+    if isinstance(found, Failure):
+        message, hint = explained(found, code, name, table.columns, policy)
+        raise DataError(message, hint=hint)
+    plan, answers = found
+    sentences = [in_words(question, declared) for question in plan.questions]
+    if as_json:
+        echo_json({"questions": sentences, "epsilon": plan.epsilon, **answers.to_json()})
+        return
+    _show_answers(sentences, [answer.to_json() for answer in answers])
+    typer.echo("")
+    typer.echo(
+        f"All of it would cost epsilon {plan.epsilon:g} (delta {plan.delta:.0e}); a desk takes up to "
+        f"{policy.private_epsilon:g} by this policy. On more real learners than the {table.n_learners} here intervals "
+        "are narrower."
+    )
 
 
 def _code(path: Path, policy: Policy) -> str:
@@ -270,8 +331,15 @@ def status(
         ["request", "state", "since", "question"],
         [[one["name"], one["state"], str(one["day"]), one["question"][:80]] for one in lines],
     )
-    if isinstance(said, dict) and said.get("note"):
+    if not isinstance(said, dict):
+        return
+    if said.get("note"):
         typer.echo(f"Note of the reviewer: {said['note']}")
+    if private := said.get("private"):
+        released = bool(private["answers"])
+        if private["questions"]:
+            typer.echo("Answers:" if released else "Answers from the synthetic data, with as much noise:")
+        _show_answers(private["questions"], private["answers" if released else "tried"])
 
 
 def _inside(folder: Path, request: str | None, as_json: bool) -> None:
@@ -356,12 +424,37 @@ def certificate(
         typer.echo("These learners are simulated: they do not exist.")
     typer.echo(f"Hash of the code that was run: {content['code_hash']}")
     typer.echo("Result:")
+    if "guarantee" in content:
+        _show_answers(content["questions"], content["answers"])
+        _show_guarantee(content)
+        return
     _show_results(Results.from_json(content["result"]))
     for check in content["checks"]:
         typer.echo(f"Check {check['name']}: {check['verdict']}")
     _show_price(content["price"])
     typer.echo(str(content["other_releases"]["meaning"]))
     typer.echo(str(content["not_covered"]))
+
+
+def _show_answers(sentences: Sequence[str], answers: Sequence[dict[str, Any]]) -> None:
+    """Print the answers to private questions, with their intervals."""
+    for place, (sentence, answer) in enumerate(zip(sentences, answers, strict=True), 1):
+        typer.echo(f"{place}. {sentence}")
+        for one in answer["estimates"]:
+            lost = one["low"] is None or one["high"] is None
+            interval = "lost in the noise" if lost else f"{_said(one['low'])} to {_said(one['high'])}"
+            typer.echo(f"   {one['of']}: {_said(one['value'])} ({interval})")
+        if (test := answer["test"]) is not None:
+            typer.echo(f"   {test['name']}: statistic {_said(test['statistic'])}, p {_said(test['p_value'])}")
+        for line in (*answer["notes"], answer["warning"]):
+            if line:
+                typer.echo(textwrap.fill(line, 110, initial_indent="   ", subsequent_indent="   "))
+
+
+def _show_guarantee(content: dict[str, Any]) -> None:
+    typer.echo(f"Guaranteed: {content['guarantee']['statement']}.")
+    typer.echo(str(content["public"]))
+    typer.echo(str(content["together"]))
 
 
 def _show_price(price: dict[str, Any]) -> None:

@@ -107,6 +107,8 @@ def init(
     tables = None if real is None or synthetic is None else (real, synthetic)
     for path, what in zip(tables or (), ("the real table", "the synthetic table"), strict=False):
         a_table(path, what)
+    if options.schema is not None:
+        existing(options.schema, "the schema")
     if options.summary is not None:
         existing(options.summary, "the summary")
     elif synthetic is not None and (beside := _summary_beside(synthetic)) and at_a_terminal():

@@ -156,6 +156,17 @@ def mu_from_pure(epsilon: float) -> float:
     return -2.0 * float(ndtri(math.exp(-epsilon) / (1.0 + math.exp(-epsilon))))
 
 
+def mu_of(guarantee: Guarantee) -> float:
+    """The mu that a formal guarantee stands for where it is composed with others.
+
+    That of Gaussian DP where it is proved. Of zCDP the mu of the Gaussian with the same rho, which discrete Gaussians
+    are to within `slack`. Otherwise the one that epsilon-DP implies; what happens with probability delta is left out.
+    """
+    if guarantee.mu is not None:
+        return guarantee.mu
+    return math.sqrt(2 * guarantee.rho) if guarantee.rho is not None else mu_from_pure(guarantee.epsilon)
+
+
 def mu_to_delta(mu: float, epsilon: float) -> float:
     """The smallest delta with: mu-Gaussian DP implies (epsilon, delta)-DP.
 

@@ -13,9 +13,12 @@ from typing import Protocol
 
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
+from understudy.sandbox.code_review import UnparsableError, entries, parameters, parse
 from understudy.sandbox.jobs import Job, Limits, Outcome
 
 ENTRY = "analyze"
+# What the entry of code with private questions is given, in place of data: a recorder, and never a table.
+ASK = "ask"
 # What can change an answer, by the names that packages are installed under.
 _LIBRARIES = ("numpy", "pandas", "scipy", "statsmodels", "scikit-learn", "lingam", "understudy")
 _LEAST_OUTPUT_BYTES = 1 << 20
@@ -37,8 +40,12 @@ class Failure:
     status: str
     error_type: str = ""
     error_line: int | None = None
+    words: str = ""
+    """Of private questions that were not taken: why not. They are about the request and what is public."""
 
     def __str__(self) -> str:
+        if self.words:
+            return self.words
         if self.status == "error":
             place = f" in line {self.error_line}" if self.error_line else ""
             return f"{self.error_type or 'Error'}{place}"
@@ -100,6 +107,15 @@ def of_a_trial(answer: Answer) -> Answer:
     if isinstance(answer, Results) and not answer.tables and answer.values in (None, {}, []):
         return Failure("empty")
     return answer
+
+
+def asks_privately(code: str) -> bool:
+    """Whether code asks private questions: its entry is `analyze(ask)`, and not `analyze(data)`."""
+    try:
+        found = entries(parse(code), ENTRY)
+    except UnparsableError:
+        return False
+    return bool(found) and parameters(found[-1])[:1] == [ASK]
 
 
 def code_hash(code: str) -> str:

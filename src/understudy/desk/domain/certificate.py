@@ -21,6 +21,8 @@ from understudy.errors import DataError
 
 FORMAT = "understudy certificate"
 VERSION = 1
+# Of a certificate with a guarantee in place of checks and measured prices.
+PRIVATE_VERSION = 2
 # For pages and certificates, wherever a price is shown.
 MEANING_OF_PRICE = (
     "a measured lower bound against an attacker who does not know the other learners; not a guarantee, and it does "
@@ -35,6 +37,14 @@ OTHERS = (
     "tell together was not measured."
 )
 NO_OTHERS = "The desk's ledger knows no other release about these learners that the price does not cover."
+WHAT_IS_PUBLIC = (
+    "Public, and covered by no guarantee: how many learners there are, the names, bounds and categories of the "
+    "columns, and the questions."
+)
+ONE_OF_MANY = (
+    "The guarantee is of these answers alone. What is released about the same learners adds up, and the desk's ledger "
+    "keeps the sum."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,18 +72,20 @@ class ReleaseFacts:
     other_releases: bool
     """Whether there are releases about these learners that the price does not cover."""
     released_on: date | None
+    private: Mapping[str, Any] | None = None
+    """Of answers to private questions: the questions, the guarantee and how many learners there are."""
 
 
 def document(facts: ReleaseFacts, secret: str) -> dict[str, Any]:
     """The certificate of a release, signed with a key that is derived from the desk's secret.
 
     It leaves the institution: it gives the verdicts of the checks without their reasons, which depend on the data, and
-    prices rounded up to one digit, since they depend on the data as well.
+    prices rounded up to one digit, since they depend on the data as well. Answers to private questions have neither:
+    what is proved about them is stated in their place.
     """
-    prices = facts.prices or {}
     content = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if facts.private is None else PRIVATE_VERSION,
         "certificate": facts.certificate,
         "desk": facts.desk,
         "question": facts.question,
@@ -84,16 +96,8 @@ def document(facts: ReleaseFacts, secret: str) -> dict[str, Any]:
         "data_set": facts.data_set,
         "data_set_title": facts.data_set_title,
         "simulated": facts.simulated,
-        "n_learners": prices["own"]["n_learners"] if prices else None,
         "result": facts.result,
-        "checks": [{"name": check["name"], "verdict": check["verdict"]} for check in facts.checks],
-        "released_against_a_check": any(check["verdict"] == "fail" for check in facts.checks),
-        "price": _price(prices),
-        "other_releases": {
-            "exist": facts.other_releases,
-            "meaning": OTHERS if facts.other_releases else NO_OTHERS,
-        },
-        "not_covered": NOT_COVERED,
+        **(_measured(facts) if facts.private is None else _proved(facts.private)),
         "released_on": None if facts.released_on is None else facts.released_on.isoformat(),
         "made_with": f"Understudy {understudy.__version__}",
     }
@@ -102,6 +106,34 @@ def document(facts: ReleaseFacts, secret: str) -> dict[str, Any]:
         **content,
         "key": key.public_key().public_bytes_raw().hex(),
         "signature": key.sign(_bytes(content)).hex(),
+    }
+
+
+def _measured(facts: ReleaseFacts) -> dict[str, Any]:
+    """How an answer of a researcher's code was checked, and what it was measured to cost."""
+    prices = facts.prices or {}
+    return {
+        "n_learners": prices["own"]["n_learners"] if prices else None,
+        "checks": [{"name": check["name"], "verdict": check["verdict"]} for check in facts.checks],
+        "released_against_a_check": any(check["verdict"] == "fail" for check in facts.checks),
+        "price": _price(prices),
+        "other_releases": {
+            "exist": facts.other_releases,
+            "meaning": OTHERS if facts.other_releases else NO_OTHERS,
+        },
+        "not_covered": NOT_COVERED,
+    }
+
+
+def _proved(private: Mapping[str, Any]) -> dict[str, Any]:
+    """What is proved about the answers to private questions."""
+    return {
+        "n_learners": private["n_learners"],
+        "questions": private["sentences"],
+        "answers": private["answers"],
+        "guarantee": private["guarantee"],
+        "public": WHAT_IS_PUBLIC,
+        "together": ONE_OF_MANY,
     }
 
 

@@ -78,11 +78,22 @@ class Policy:
         2800, "Data sets that are drawn to measure the price. Fewer are faster, and the interval is wider."
     )
     retention_days: int = _key(30, "Outputs that were held and not released are deleted after so many days.")
+    private_epsilon: float = _key(
+        1.0, "The largest epsilon of one request with private questions, whose answers carry a guarantee ..."
+    )
+    private_epsilon_total: float = _key(
+        5.0, "... and of all of them on a data set together, composed as the ledger composes."
+    )
+    private_without_review: bool = _key(
+        False,
+        "Whether private questions within these limits are answered without a person: true or false. With false a "
+        "reviewer approves the questions; the answers then leave without a second decision.",
+    )
 
     def __post_init__(self) -> None:
         for key in fields(self):
             value = getattr(self, key.name)
-            if isinstance(value, int | float) and not value > 0:
+            if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
                 raise ContractError(
                     f"`{key.name}` is not above 0.",
                     hint="give a number above 0, or leave the line out.",
@@ -117,8 +128,7 @@ class Policy:
         for key in fields(self):
             comment = textwrap.fill(key.metadata["comment"], 100, initial_indent="# ", subsequent_indent="# ")
             value = getattr(self, key.name)
-            text = "[" + ", ".join(f'"{part}"' for part in value) + "]" if isinstance(value, tuple) else value
-            parts.append(f"{comment}\n{key.name} = {text}\n")
+            parts.append(f"{comment}\n{key.name} = {_in_toml(value)}\n")
         return "\n".join(parts)
 
     def verdict(
@@ -150,6 +160,12 @@ class Policy:
     def limits(self) -> dict[str, float]:
         """Limits of the price of everything released together, by measure."""
         return {"mu": self.mu_limit, "advantage": self.advantage_limit}
+
+
+def _in_toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(f'"{part}"' for part in value) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Grounds(StrEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -55,6 +55,11 @@ CHANGES = (
     Change("try", _S.SUBMITTED, _S.TRIAL, _A.WORKER),
     Change("pass trial", _S.TRIAL, _S.IN_REVIEW, _A.WORKER),
     Change("fail trial", _S.TRIAL, _S.RETURNED, _A.WORKER),
+    # Private questions: code never runs on the real data, and the answer leaves as the ledger was charged for it.
+    # The worker answers them itself where the policy of the data set says so.
+    Change("answer", _S.TRIAL, _S.RELEASING, _A.WORKER),
+    Change("answer", _S.IN_REVIEW, _S.RELEASING, _A.REVIEWER),
+    Change("decline", _S.RELEASING, _S.RETURNED, _A.WORKER),
     Change("return", _S.IN_REVIEW, _S.RETURNED, _A.REVIEWER),
     Change("refuse", _S.IN_REVIEW, _S.REFUSED, _A.REVIEWER),
     Change("approve", _S.IN_REVIEW, _S.APPROVED, _A.REVIEWER),
@@ -188,10 +193,30 @@ _FOR_REVIEWER: dict[str, StateText] = {
 }
 
 
-def state_text(state: str, owner: bool) -> StateText:
-    """A state in plain words, for the owner of a request or for a reviewer."""
+# What happens next with private questions, where it is something else.
+_PRIVATE: dict[str, str] = {
+    _S.SUBMITTED: "The questions will be answered from the synthetic data first, usually within a minute.",
+    _S.TRIAL: "The questions are being answered from the synthetic data.",
+    BEING_ANSWERED: "The questions are being answered from the real data, with noise. The answers leave at once.",
+    _S.RELEASING: "The ledger is charged, the questions are answered from the real data, and the answers leave.",
+}
+_PRIVATE_OWNER = {
+    **_PRIVATE,
+    _S.IN_REVIEW: "A reviewer will read your questions. Once they are approved, the answers are yours in seconds.",
+}
+_PRIVATE_REVIEWER = {
+    **_PRIVATE,
+    _S.IN_REVIEW: "Read the questions. Approving charges the ledger and releases the answers: there is no second "
+    "decision.",
+}
+
+
+def state_text(state: str, owner: bool, private: bool = False) -> StateText:
+    """A state in plain words, for the owner of a request or for a reviewer; `private` if it asks private questions."""
     table = _FOR_OWNER if owner else _FOR_REVIEWER
-    return table.get(state) or StateText(state.capitalize(), "open", "")
+    found = table.get(state) or StateText(state.capitalize(), "open", "")
+    next_ = (_PRIVATE_OWNER if owner else _PRIVATE_REVIEWER).get(state) if private else None
+    return found if next_ is None else replace(found, next=next_)
 
 
 _IN_ORDER: list[str] = [*State]

@@ -65,6 +65,12 @@ class DeskClient:
         answer: dict[str, Any] = self._ask("POST", "requests", content)
         return answer
 
+    def schema(self, data_set: str) -> dict[str, Any] | None:
+        """The public schema of a data set, named by its title or its name; None if none is declared."""
+        name = data_set_named(self._ask("GET", "data-sets"), data_set)
+        found: dict[str, Any] | None = self._ask("GET", f"data-sets/{name}")["public_schema"]
+        return found
+
     def requests(self) -> list[dict[str, Any]]:
         """The requests of the token's owner, newest first."""
         answer: list[dict[str, Any]] = self._ask("GET", "requests")

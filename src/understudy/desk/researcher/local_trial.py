@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +19,23 @@ from understudy.core.engine import progress
 from understudy.desk.disclosure.examination import Examination, examine
 from understudy.desk.disclosure.probing import MOST_BLOCKS, N_TRIPLES, probe
 from understudy.desk.disclosure.replacement import plan_replacements
-from understudy.desk.domain.analysis import ENTRY, Analysis, Answer, Failure, RunsJobs, of_a_trial
+from understudy.desk.domain.analysis import (
+    ENTRY,
+    Analysis,
+    Answer,
+    Failure,
+    RunsJobs,
+    asks_privately,
+    of_a_trial,
+)
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
+from understudy.errors import UsageError
 from understudy.sandbox.code_review import UnparsableError, imported_modules, nodes_at, parse
+
+if TYPE_CHECKING:
+    from understudy.desk.private import Answers, Plan, Schema
 
 _MOST_NAMED = 12
 
@@ -51,6 +64,8 @@ def explained(
     failure: Failure, code: str, name: str, columns: Sequence[str], policy: Policy
 ) -> tuple[str, str]:
     """What went wrong, and what to do."""
+    if failure.words:
+        return f"the questions of {name} are not taken.", failure.words
     if failure.status == "time":
         return (
             f"{name} took longer than {policy.run_seconds:g} second{'s' * (policy.run_seconds != 1)}, which is what a "
@@ -77,6 +92,11 @@ def explained(
             f"line {failure.error_line} of {name} reads a file or the network ({failure.error_type}); an analysis has "
             "neither.",
             f"all data comes as the parameter of {ENTRY}(data).",
+        )
+    if asks_privately(code):
+        return (
+            f"{name} asked nothing: {failure}.",
+            "it runs without any data; help(understudy.desk.private.Ask) lists what can be asked.",
         )
     return (
         f"{name} gave no result: {failure}.",
@@ -157,6 +177,24 @@ class Tried:
     def desk_minutes(self) -> float:
         """About how long a desk will need."""
         return self.n_runs * self.seconds / _AT_ONCE / 60
+
+
+def try_privately(
+    code: str, table: LearnerTable, schema: Schema, sandbox: RunsJobs
+) -> tuple[Plan, Answers] | Failure:
+    """What code asks for, and the answers from the synthetic table, as the desk's trial gives them."""
+    # Imported where it is used: it takes a second.
+    from understudy.desk.private import propose
+    from understudy.desk.private.recording import answer_trial, not_taken, record
+
+    asked = record(code, sandbox)
+    if isinstance(asked, Failure):
+        return asked
+    try:
+        plan = propose(asked.questions, schema, table.n_learners, asked.epsilon)
+    except UsageError as error:
+        return not_taken(error)
+    return plan, answer_trial(plan, code, table)
 
 
 def synthetic_table(path: Path, learner: str = LEARNER) -> LearnerTable:

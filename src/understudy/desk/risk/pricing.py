@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from understudy.core.files.source import keeping_values_inside
 from understudy.core.files.storage.arrays import read_arrays
@@ -20,7 +21,7 @@ from understudy.desk.domain.analysis import Analysis, RunsJobs
 from understudy.desk.domain.learners import LearnerTable
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results
-from understudy.desk.risk.game import N_STEPS, Price, farthest, judged_mu, most_mu, price
+from understudy.desk.risk.game import N_STEPS, IntervalEstimate, Price, farthest, judged_mu, most_mu, price
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadows import N_BLURRED, N_SHADOWS, ShadowBank, columns_to_blur, draw_shadows
 from understudy.errors import UsageError
@@ -90,6 +91,8 @@ class Published:
     product_mu: float
     corollary_mu: float
     label: str = NOT_A_BOUND
+    private_mu: float = 0.0
+    """Not of that paper: what private answers released so far guarantee together. The price of everything has it."""
 
 
 @dataclass(frozen=True)
@@ -215,11 +218,13 @@ def price_of(
     stage_one: StageOne | None = None,
     progress: Progress | None = None,
     before: Price | None = None,
+    private_mu: float = 0.0,
 ) -> Prices:
     """The price of a new answer, alone and in one game with stage one and all that was released.
 
     An attacker may leave some of it aside, so the price of all together is never said to be less than the new
-    answer's own, nor than what all was worth `before` it, if that is given. The same `rng` gives the same prices.
+    answer's own, nor than what all was worth `before` it, if that is given. Private answers are mu-Gaussian DP with
+    `private_mu` together; what is measured is composed with them. The same `rng` gives the same prices.
     """
     _refuse_other_banks([new, *released], bank)
     total = 2 * N_STEPS
@@ -234,12 +239,42 @@ def price_of(
         sums = None if stage_one is None else stage_one.on(bank, rng)
         joint = price(everything, bank, rng, sums, counted_from(N_STEPS))
         together = _strongest([joint, own])
+    together = _beside_private(together, private_mu)
     if before is not None:
         together = _strongest([together, before])
-    published = _published(own, released, everything, bank, stage_one)
+    published = replace(_published(own, released, everything, bank, stage_one), private_mu=private_mu)
     if progress is not None:
         progress(total, total)
     return Prices(own, together, published)
+
+
+def with_private(prices: Prices, private_mu: float) -> Prices:
+    """Prices beside private answers with this mu together, of which the first may be counted in them already."""
+    counted = prices.published.private_mu
+    since = math.sqrt(max(0.0, private_mu**2 - counted**2))
+    return replace(
+        prices,
+        together=_beside_private(prices.together, since),
+        published=replace(prices.published, private_mu=max(counted, private_mu)),
+    )
+
+
+def _beside_private(price: Price, mu: float) -> Price:
+    """A price together with a mechanism that is mu-Gaussian DP and draws its noise for itself.
+
+    Mus compose as a root of squares. Of advantages, what is left to one is multiplied: whatever the measured curve is,
+    1 - TV of both is at least the product of each one's.
+    """
+    left = 2.0 * float(ndtr(-mu / 2.0))
+
+    def each(figure: IntervalEstimate, change: Callable[[float], float]) -> IntervalEstimate:
+        return IntervalEstimate(change(figure.value), change(figure.low), change(figure.high))
+
+    return replace(
+        price,
+        mu=each(price.mu, lambda value: math.hypot(value, mu)),
+        advantage=each(price.advantage, lambda value: 1.0 - (1.0 - value) * left),
+    )
 
 
 def reach(policy: Policy) -> tuple[Check, ...]:

@@ -13,14 +13,14 @@ from sqlalchemy.orm import Session
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.probing import Probes
 from understudy.desk.disclosure.rounding import units_of
-from understudy.desk.domain.analysis import Failure, code_hash, environment
+from understudy.desk.domain.analysis import Failure, asks_privately, code_hash, environment
 from understudy.desk.domain.people import WORKER
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results
 from understudy.desk.domain.states import State
 from understudy.desk.risk.game import Price
-from understudy.desk.risk.pricing import Prices, ShadowAnswers
-from understudy.desk.service import Desk, data_sets
+from understudy.desk.risk.pricing import Prices, ShadowAnswers, with_private
+from understudy.desk.service import Desk, data_sets, releases
 from understudy.desk.service.releases import released
 from understudy.desk.service.requests import find, move
 from understudy.desk.store import jobs
@@ -84,6 +84,11 @@ class RequestToAnswer:
     code: str
     policy: Policy
 
+    @property
+    def private(self) -> bool:
+        """Whether it asks private questions."""
+        return asks_privately(self.code)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measurement:
@@ -109,7 +114,7 @@ class EarlierRelease:
     measured: tuple[Measurement, ...]
     """By its own run, or on other learners since, if one left."""
     together: Price
-    """What everything released by then cost."""
+    """What everything released by then cost, with the private answers of today."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,6 +126,8 @@ class Question:
     reading: dict[str, Any] | None
     summary: Path | None
     earlier: tuple[EarlierRelease, ...]
+    private_mu: float
+    """Of all private answers released so far."""
 
 
 def begin(desk: Desk, lease: Lease) -> RequestToAnswer:
@@ -160,13 +167,15 @@ def question_of(desk: Desk, work: RequestToAnswer) -> Question:
     with desk.database.reading() as session:
         row = find(session, WORKER, work.request)
         tried = latest_run(session, row, trial=True)
-        others = [release for release in released(session, row.data_set) if release.request_id != row.id]
+        others = [one for one in released(session, row.data_set) if one.request_id != row.id]
+        private_mu = releases.private_mu(others)
         return Question(
             data_sets.policy_of(row.data_set),
             _results(tried),
             None if tried is None else tried.reading,
             None if row.data_set.summary is None else Path(row.data_set.summary),
-            tuple(_earlier(session, release) for release in others),
+            tuple(_earlier(session, one, private_mu) for one in others if one.run.private is None),
+            private_mu,
         )
 
 
@@ -205,7 +214,7 @@ def hold(desk: Desk, lease: Lease, held: HeldAnswer) -> None:
         move(session, WORKER, row, "hold")
 
 
-def _earlier(session: Session, release: ReleaseRow) -> EarlierRelease:
+def _earlier(session: Session, release: ReleaseRow, private_mu: float) -> EarlierRelease:
     run = release.run
     if run.results is None or run.prices is None:
         raise _gone()
@@ -218,7 +227,7 @@ def _earlier(session: Session, release: ReleaseRow) -> EarlierRelease:
         units = units_of(Influences(Probes.from_bytes(run.probes)), trial)
     if units is None:
         raise _gone()
-    prices = Prices.from_json(run.prices)
+    prices = with_private(Prices.from_json(run.prices), private_mu)
     return EarlierRelease(
         release.request.name,
         release.request.code,

@@ -25,6 +25,8 @@ from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table
 from understudy.desk.domain.people import NotFoundError, Person, Role, require_role
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.states import State
+from understudy.desk.private.public_schema import PublicSchema, refuse_several_rows
+from understudy.desk.private.schema import Schema
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.service import Desk
 from understudy.desk.store import audit_log
@@ -49,6 +51,8 @@ class DataSetView:
     simulated: bool
     closed: bool
     n_requests: int
+    schema: Schema | None
+    """What is public about its columns, for private questions."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,6 +74,7 @@ def register(
     synthetic: Path,
     policy: Policy,
     summary: Path | None = None,
+    schema: Path | None = None,
     learner: str = LEARNER,
     ledger: Path | None = None,
     population: str = "",
@@ -77,9 +82,10 @@ def register(
 ) -> DataSetView:
     """Register a data set. Analyses will see the columns of the synthetic table, and no others."""
     require_role(who, Role.CUSTODIAN)
-    for path, words in ((real, "the real data"), (synthetic, "the synthetic data"), (summary, "the summary")):
+    files = {"real data": real, "synthetic data": synthetic, "summary": summary, "schema": schema}
+    for words, path in files.items():
         if path is not None and not path.is_file():
-            raise UsageError(f"there is no file for {words}.", hint="check the path that you gave.")
+            raise UsageError(f"there is no file for the {words}.", hint="check the path that you gave.")
     stand_in = read_table(synthetic, "the synthetic data")
     own = read_table(real, "the real data")
     columns = [name for name in stand_in.columns if name not in (LEARNER, learner)]
@@ -90,6 +96,15 @@ def register(
     if summary is not None:
         # Whether it is about this table is found now, and not with the first request.
         StageOne.of(summary, table)
+    public = None
+    if schema is not None:
+        stands_in = learner_table(
+            stand_in,
+            np.random.default_rng(0),
+            columns=columns,
+            learner=LEARNER if LEARNER in stand_in.columns else learner,
+        )
+        public = _declared(schema, table, stands_in)
     if population and not simulated:
         population = resolve_population(population, real, simulated=False)
     population = population or (SIMULATED_POPULATION if simulated else FOLDER_POPULATION)
@@ -107,6 +122,7 @@ def register(
             summary=None if summary is None else str(summary.resolve()),
             learner=learner,
             columns=columns,
+            schema=None if public is None else public.to_json(),
             n_learners=table.n_learners,
             policy=policy.to_json(),
             ledger=str(kept),
@@ -153,6 +169,15 @@ def set_policy(desk: Desk, who: Person, name: str, policy: Policy) -> None:
         row.version += 1
         changed = {key: value for key, value in row.policy.items() if before.get(key) != value}
         audit_log.append(session, who, "set policy", detail={"data set": name, "changed": changed})
+
+
+def set_schema(desk: Desk, who: Person, name: str, schema: Path) -> None:
+    """Declare what is public about the columns, from now on."""
+    require_role(who, Role.CUSTODIAN)
+    public = _declared(schema, real_table(desk, name).table, synthetic_table(desk, name))
+    with desk.database.writing() as session:
+        find(session, name).schema = public.to_json()
+        audit_log.append(session, who, "set schema", detail={"data set": name})
 
 
 def close(desk: Desk, who: Person, name: str) -> None:
@@ -257,6 +282,11 @@ def account_of(row: DataSetRow) -> Account:
     )
 
 
+def public_of(row: DataSetRow) -> PublicSchema | None:
+    """What is public about the columns of a data set, if it was declared."""
+    return None if row.schema is None else PublicSchema.from_json(row.schema)
+
+
 def policy_of(row: DataSetRow) -> Policy:
     """The limits of a data set."""
     return Policy.from_json(row.policy)
@@ -319,6 +349,13 @@ def _refuse_others_of(session: Session, learners: pl.Series, ledger: Path, popul
             )
 
 
+def _declared(schema: Path, *tables: LearnerTable) -> PublicSchema:
+    """The public schema of a file, for the columns of tables with one row per learner."""
+    for table in tables:
+        refuse_several_rows(table)
+    return PublicSchema.read(schema).of_columns(tables[0].rows.columns)
+
+
 def _same_kinds(real: pl.DataFrame, synthetic: pl.DataFrame) -> None:
     """Numbers where there are numbers: code that ran on one has to run on the other."""
     for name in synthetic.columns:
@@ -331,6 +368,7 @@ def _same_kinds(real: pl.DataFrame, synthetic: pl.DataFrame) -> None:
 
 def _view(session: Session, row: DataSetRow) -> DataSetView:
     n_requests = session.scalar(select(func.count()).where(RequestRow.data_set_id == row.id)) or 0
+    public = public_of(row)
     return DataSetView(
         row.name,
         row.title,
@@ -341,6 +379,7 @@ def _view(session: Session, row: DataSetRow) -> DataSetView:
         row.simulated,
         row.closed,
         n_requests,
+        None if public is None else public.schema,
     )
 
 

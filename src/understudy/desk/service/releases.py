@@ -7,10 +7,13 @@ the ledger takes only once, and then hands out in one transaction: killed anywhe
 from __future__ import annotations
 
 import json
+import math
 import secrets
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
@@ -18,6 +21,7 @@ from sqlalchemy.orm import Session
 from understudy.cohorts.summary.previous_year import cards
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.balance import REFUSED
+from understudy.core.privacy.composition import mu_of
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.core.privacy.spending import Account, Charge
@@ -28,6 +32,8 @@ from understudy.desk.domain.people import WORKER, Person
 from understudy.desk.domain.policy import NO_RESULT, Policy, Verdict
 from understudy.desk.domain.results import Check
 from understudy.desk.domain.states import DECIDED, State
+from understudy.desk.private.public_schema import CAVEATS
+from understudy.desk.risk.pricing import Prices, with_private
 from understudy.desk.service import Desk, data_sets
 from understudy.desk.service.requests import close, find, move, require
 from understudy.desk.store import jobs
@@ -45,6 +51,7 @@ from understudy.desk.store.tables import (
 from understudy.errors import RefusedError, UsageError
 
 KIND = "validated answer"
+PRIVATE_KIND = "private answer"
 _NO_GUARANTEE = "an answer on the real data; its price was measured, not proved"
 
 
@@ -75,12 +82,12 @@ def hand_out(desk: Desk, lease: Lease) -> None:
     """Charge the ledger and show the result to its researcher; if it may not leave any more, it stays held."""
     with desk.database.reading() as session:
         row = find(session, WORKER, lease.request)
-        release = _release(session, row)
+        release = release_of(session, row)
         account = data_sets.account_of(row.data_set)
-        charge = _charge(account, release, data_sets.policy_of(row.data_set))
         card, data_set, reason = release.certificate, row.data_set.name, release.reason
         priced_on = release.run.data_hash
         judged = judge(session, row, release.run)
+        charge = _charge(account, release, judged.prices, data_sets.policy_of(row.data_set))
     with ExitStack() as charged:
         try:
             # What was charged is handed out, even if a worker was killed in between and much has changed since.
@@ -97,17 +104,20 @@ def hand_out(desk: Desk, lease: Lease) -> None:
             return
         with desk.database.writing() as session:
             row = find(session, WORKER, lease.request)
-            release = _release(session, row)
+            release = release_of(session, row)
             jobs.finish(session, lease)
             release.released_at = now()
+            release.run.prices = judged.prices
             facts = facts_of(desk, release, other_releases=bool(judged.others))
             release.document = certificate.document(facts, desk.settings.secret)
             move(session, WORKER, row, "hand out", {"certificate": release.certificate})
 
 
-def _charge(account: Account, release: ReleaseRow, policy: Policy) -> AbstractContextManager[Charge]:
+def _charge(
+    account: Account, release: ReleaseRow, prices: dict[str, Any] | None, policy: Policy
+) -> AbstractContextManager[Charge]:
     """The charge of a release: made once, however often a worker tries."""
-    together = (release.run.prices or {})["together"]
+    together = (prices or {})["together"]
     measures = policy.limits
     return account.charge(
         KIND,
@@ -183,9 +193,17 @@ def outside_the_price(session: Session, data: DataSetRow) -> list[str]:
     ]
 
 
+def private_mu(releases: Iterable[ReleaseRow]) -> float:
+    """What the private answers among some releases guarantee together, as Gaussian DP."""
+    stated = [one.run.private["guarantee"] for one in releases if one.run.private is not None]
+    return math.hypot(*(mu_of(Guarantee.from_json(one, caveats=CAVEATS)) for one in stated))
+
+
 def stale(session: Session, row: RequestRow, run: RunRow) -> bool:
     """Whether the price of a run is no longer the price of releasing it now."""
-    out = {one.request.name for one in released(session, row.data_set)} - {row.name}
+    # Private answers compose with a price as they are, without a new measurement.
+    others = (one for one in released(session, row.data_set) if one.run.private is None)
+    out = {one.request.name for one in others} - {row.name}
     return (
         out != set(run.basis)
         or run.data_version != row.data_set.version
@@ -201,6 +219,8 @@ class Judged:
     others: tuple[str, ...]
     """Releases about the same learners that its price leaves out."""
     verdict: Verdict
+    prices: dict[str, Any] | None
+    """With the private answers that were released since."""
 
 
 def judge(session: Session, row: RequestRow, run: RunRow) -> Judged:
@@ -218,12 +238,16 @@ def judge(session: Session, row: RequestRow, run: RunRow) -> Judged:
             )
         )
     policy = data_sets.policy_of(row.data_set)
+    prices = run.prices
+    if prices is not None:
+        now_private = private_mu(released(session, row.data_set))
+        prices = with_private(Prices.from_json(prices), now_private).to_json()
     verdict = (
         NO_RESULT
         if run.results is None
-        else policy.verdict(checks, run.prices, out_of_date=stale(session, row, run))
+        else policy.verdict(checks, prices, out_of_date=stale(session, row, run))
     )
-    return Judged(tuple(checks), tuple(others), verdict)
+    return Judged(tuple(checks), tuple(others), verdict, prices)
 
 
 def facts_of(desk: Desk, release: ReleaseRow, *, other_releases: bool = False) -> ReleaseFacts:
@@ -245,10 +269,12 @@ def facts_of(desk: Desk, release: ReleaseRow, *, other_releases: bool = False) -
         prices=run.prices,
         other_releases=other_releases,
         released_on=None if release.released_at is None else release.released_at.date(),
+        private=run.private,
     )
 
 
-def _release(session: Session, row: RequestRow) -> ReleaseRow:
+def release_of(session: Session, row: RequestRow) -> ReleaseRow:
+    """The release of a request that was decided."""
     found = session.scalar(select(ReleaseRow).where(ReleaseRow.request_id == row.id))
     if found is None:
         raise UsageError("no reviewer decided to release this.", hint="nothing to do.")
@@ -259,7 +285,7 @@ def _take_back(desk: Desk, lease: Lease, why: str) -> None:
     with desk.database.writing() as session:
         row = find(session, WORKER, lease.request)
         jobs.finish(session, lease, "refused")
-        release = _release(session, row)
+        release = release_of(session, row)
         session.execute(delete(MeasurementRow).where(MeasurementRow.release_id == release.id))
         session.delete(release)
         move(session, WORKER, row, "take back", {"why": why})

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from understudy.desk.disclosure.code_review import read_code
+from understudy.desk.domain.analysis import asks_privately
 from understudy.desk.domain.people import NotAllowedError, NotFoundError, Person, may_see, require_actor
 from understudy.desk.domain.results import Check
 from understudy.desk.domain.states import (
@@ -160,6 +161,12 @@ def submit(desk: Desk, who: Person, name: str) -> None:
         if row.data_set.closed:
             raise RefusedError("this data set takes no more requests.", hint="ask its custodian.")
         _refuse_libraries(row)
+        if asks_privately(row.code) and row.data_set.schema is None:
+            raise RefusedError(
+                "private questions need public bounds and categories of columns, and this data set has none.",
+                hint="ask its custodian for a schema, or write an analysis: def analyze(data).",
+                code="no-schema",
+            )
         waiting = session.scalar(select(func.count()).where(JobRow.ended_at.is_(None))) or 0
         if waiting >= MOST_WAITING:
             raise RefusedError("too much work waits at this desk.", hint="your draft is kept; submit later.")
@@ -180,6 +187,13 @@ def approve(desk: Desk, who: Person, name: str) -> None:
     """Let the code run on the real data. This releases nothing."""
     with desk.database.writing() as session:
         row = find(session, who, name)
+        require(who, row, "approve")
+        if asks_privately(row.code):
+            raise RefusedError(
+                "this request asks private questions, which are answered and never run.",
+                hint="load its page again, and let them be answered.",
+                code="private",
+            )
         move(session, who, row, "approve")
         jobs.add(session, "run", row)
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.domain import certificate
 from understudy.desk.service import Desk
-from understudy.desk.service.releases import KIND, facts_of
+from understudy.desk.service.releases import KIND, PRIVATE_KIND, facts_of
 from understudy.desk.store import audit_log
 from understudy.desk.store.tables import DataSetRow, EventRow, ReleaseRow, RequestRow
 from understudy.errors import DataError
@@ -79,5 +79,5 @@ def _charged(session: Session) -> Counter[str]:
         entry.card
         for path in sorted(set(session.scalars(select(DataSetRow.ledger))))
         for entry in Ledger(Path(path)).entries()
-        if entry.kind == KIND and entry.method in ours
+        if entry.kind in (KIND, PRIVATE_KIND) and entry.method in ours
     )

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from understudy.desk.domain.analysis import Failure
+from understudy.desk.domain.analysis import Failure, asks_privately
 from understudy.desk.domain.people import NotFoundError, Person, Role, may_see, require_role
 from understudy.desk.domain.policy import Policy, Verdict
 from understudy.desk.domain.results import Check, Results
@@ -95,6 +95,22 @@ class Event:
 
 
 @dataclass(frozen=True)
+class PrivateRequest:
+    """Private questions in place of an analysis, as far as they are known: after the trial, and after the release."""
+
+    questions: tuple[str, ...] = ()
+    """In words."""
+    guarantee: dict[str, Any] | None = None
+    """`Guarantee.to_json`."""
+    tried: tuple[dict[str, Any], ...] = ()
+    """`Answer.to_json` of each on the synthetic data."""
+    expected: float = 0.0
+    """The widest interval to be expected on the real data, as a share of what is possible."""
+    answers: tuple[dict[str, Any], ...] = ()
+    """As they were signed."""
+
+
+@dataclass(frozen=True)
 class RequestView(Line):
     """A request on its page."""
 
@@ -108,6 +124,7 @@ class RequestView(Line):
     simulated: bool
     n_learners: int
     actions: frozenset[str]
+    private: PrivateRequest | None
     trial: Trial | None
     held: HeldOutput | None
     progress: Progress | None
@@ -149,7 +166,8 @@ def request(desk: Desk, who: Person, name: str) -> RequestView:
             data_set_title=row.data_set.title,
             simulated=row.data_set.simulated,
             n_learners=row.data_set.n_learners,
-            actions=frozenset(action for action in _HUMAN_ACTIONS if may(who, row, action)),
+            actions=_actions(who, row),
+            private=_private(session, row, signed),
             trial=_trial(latest_run(session, row, trial=True)),
             held=_held(session, row) if inside else None,
             progress=_progress(session, row) if inside else None,
@@ -238,7 +256,10 @@ def n_released_numbers(desk: Desk, who: Person, data_set: str) -> int:
     with desk.database.reading() as session:
         found = releases.released(session, data_sets.find(session, data_set))
         return sum(
-            len(results.numbers) for one in found if (results := _results(one.run.results)) is not None
+            len(results.numbers)
+            for one in found
+            # Nothing is reconstructed from answers with noise for a guarantee.
+            if one.run.private is None and (results := _results(one.run.results)) is not None
         )
 
 
@@ -305,7 +326,7 @@ def _trial(run: RunRow | None) -> Trial | None:
 
 def _held(session: Session, row: RequestRow) -> HeldOutput | None:
     run = latest_run(session, row, trial=False)
-    if run is None:
+    if run is None or run.private is not None:
         return None
     judged = releases.judge(session, row, run)
     return HeldOutput(
@@ -313,11 +334,33 @@ def _held(session: Session, row: RequestRow) -> HeldOutput | None:
         failure=_failure(run),
         checks=judged.checks,
         support=run.support,
-        prices=run.prices,
+        prices=judged.prices,
         basis=tuple(run.basis),
         others=judged.others,
         verdict=judged.verdict,
         at=run.at,
+    )
+
+
+def _actions(who: Person, row: RequestRow) -> frozenset[str]:
+    """What a person can do now. A reviewer lets code run, or private questions be answered."""
+    other = "approve" if asks_privately(row.code) else "answer"
+    return frozenset(action for action in _HUMAN_ACTIONS if action != other and may(who, row, action))
+
+
+def _private(session: Session, row: RequestRow, signed: dict[str, Any]) -> PrivateRequest | None:
+    if not asks_privately(row.code):
+        return None
+    tried = latest_run(session, row, trial=True)
+    known = None if tried is None else tried.private
+    if known is None:
+        return PrivateRequest()
+    return PrivateRequest(
+        tuple(known["sentences"]),
+        known["guarantee"],
+        tuple(known["answers"]),
+        max(known["expected"]),
+        tuple(signed.get("answers", ())),
     )
 
 

@@ -145,6 +145,8 @@ class DataSetRow(Base):
     learner: Mapped[str] = mapped_column(String(200), default="learner")
     """Column that names the learner."""
     columns: Mapped[list[str]] = mapped_column(JSON)
+    schema: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """What is public about the columns, for private questions; None if nothing was declared."""
     n_learners: Mapped[int]
     policy: Mapped[dict[str, Any]] = mapped_column(JSON)
     ledger: Mapped[str] = mapped_column(Text)
@@ -223,6 +225,8 @@ class RunRow(Base):
     shadows: Mapped[bytes | None] = mapped_column(LargeBinary)
     kept_units: Mapped[dict[str, float] | None] = mapped_column(JSON)
     """Unit that each number of a released answer was rounded to, once its probes are deleted (0: not rounded)."""
+    private: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """Private questions, and with an answer what is guaranteed; None for code that ran on the data itself."""
     at: Mapped[datetime] = mapped_column(Moment, default=now)
     deleted_at: Mapped[datetime | None] = mapped_column(Moment)
 
@@ -230,7 +234,7 @@ class RunRow(Base):
         """Delete what the run gave; that there was one stays."""
         self.results = self.failure = self.prices = self.reading = None
         self.checks, self.support, self.basis = [], {}, []
-        self.probes = self.shadows = self.kept_units = None
+        self.probes = self.shadows = self.kept_units = self.private = None
         self.deleted_at = now()
 
 

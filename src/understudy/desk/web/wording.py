@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.core.files.words import counted
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import Policy
+
+if TYPE_CHECKING:
+    from understudy.logs.declared.columns import Declared
 
 # The sentence that confirms an action, by the code that stands in the address of the page.
 CONFIRMATIONS = {
@@ -17,6 +20,7 @@ CONFIRMATIONS = {
     "submitted": "Submitted. The code runs on the synthetic data first.",
     "withdrawn": "The request is withdrawn.",
     "approved": "Approved. The code will run on the real data; this releases nothing.",
+    "answered": "Approved. The ledger is charged, and the answers leave with their guarantee.",
     "returned": "The request went back to its researcher.",
     "refused": "The request is refused, and its researcher can read why.",
     "cancelled": "The run is cancelled. The request waits for review again.",
@@ -145,8 +149,42 @@ def size(n_numbers: int, n_tables: int) -> str:
     return f"{counted(n_numbers, 'number')} ({rows} counts as one)"
 
 
-def policy_lines(policy: Policy) -> list[tuple[str, str]]:
-    """What a policy asks for, as title and sentence."""
+def guaranteed(guarantee: Mapping[str, Any]) -> str:
+    """What a guarantee says, in sentences."""
+    delta = f", delta {guarantee['delta']:.0e}" if guarantee["delta"] else ""
+    return (
+        f"Epsilon {guarantee['epsilon']:g}{delta}: had any one learner been another, every answer would be nearly as "
+        f"likely (differential privacy; unit: {guarantee['unit']}; {guarantee['adjacency']})."
+    )
+
+
+def widths(expected: float, n_learners: int) -> str:
+    """How wide intervals will be, before anything is spent."""
+    share = f"{100 * min(expected, 1.0):.0f} %"
+    useless = " That is too wide to be of use: ask less, or with a larger EPSILON." if expected > 0.5 else ""
+    return (
+        f"To be expected on the real data of {counted(n_learners, 'learner')}: intervals of up to {share} of what was "
+        f"possible before.{useless}"
+    )
+
+
+def p_value(value: float | None) -> str:
+    """A p-value as people write it."""
+    if value is None:
+        return "p is lost in the noise"
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def holds(column: Declared) -> str:
+    """What is public about a column."""
+    if column.bounds is not None:
+        low, high = column.bounds
+        return f"{column.kind.value}, {low:g} to {high:g}{f' {column.unit}' if column.unit else ''}"
+    return f"{column.kind.value}: {', '.join(column.names)}"
+
+
+def policy_lines(policy: Policy, spent: float = 0.0) -> list[tuple[str, str]]:
+    """What a policy asks for, as title and sentence; `spent` is the epsilon of private answers so far."""
     override = ", ".join(check_text(name).title.lower() for name in policy.may_override)
     return [
         ("Behind every number", f"at least {policy.minimum_learners} learners, counted by the desk itself"),
@@ -172,6 +210,16 @@ def policy_lines(policy: Policy) -> list[tuple[str, str]]:
         (
             "Reconstruction",
             f"reviewers are warned when the released numbers exceed {policy.share_of_learners:g} per learner",
+        ),
+        (
+            "Private questions",
+            f"epsilon at most {policy.private_epsilon:g} for one request and {policy.private_epsilon_total:g} for all "
+            f"of them together, of which {spent:.3g} is spent; "
+            + (
+                "answered without a person"
+                if policy.private_without_review
+                else "a reviewer approves them, and the answers then leave"
+            ),
         ),
         ("Libraries", ", ".join(policy.libraries)),
         (

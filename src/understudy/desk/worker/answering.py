@@ -27,6 +27,8 @@ from understudy.desk.domain.analysis import (
 )
 from understudy.desk.domain.analysis import Progress as Counted
 from understudy.desk.domain.policy import Policy
+from understudy.desk.private import Answers, Plan
+from understudy.desk.private.recording import answer_trial, not_taken, record
 from understudy.desk.risk.pricing import (
     Prices,
     ShadowAnswers,
@@ -40,7 +42,7 @@ from understudy.desk.risk.pricing import (
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadow_consistency import shadow_consistency
 from understudy.desk.risk.shadows import ShadowBank
-from understudy.desk.service import Desk, answers, data_sets
+from understudy.desk.service import Desk, answers, data_sets, private_answers
 from understudy.desk.service.answers import (
     AnswerOrigin,
     EarlierMeasurement,
@@ -51,6 +53,7 @@ from understudy.desk.service.answers import (
     RequestToAnswer,
 )
 from understudy.desk.service.data_sets import RealTable
+from understudy.errors import RefusedError, UsageError
 
 Progress = Callable[[str, int, int], None]
 """Hears a stage in words, and how many of how many steps of it are done; what it raises ends the work."""
@@ -71,6 +74,18 @@ def trial(
     reading = read_code(work.code, table.columns, work.policy).to_json()
     given = of_a_trial(Analysis.seeded(work.code).answer(sandbox, table.whole()))
     return answers.trial_origin(desk, work), given, reading
+
+
+def private_trial(desk: Desk, work: RequestToAnswer, sandbox: RunsJobs) -> tuple[Plan, Answers] | Failure:
+    """What the code asks for, by a run without any data, answered from the synthetic table."""
+    asked = record(work.code, sandbox)
+    if isinstance(asked, Failure):
+        return asked
+    try:
+        plan = private_answers.planned(desk, work.data_set, asked)
+    except (UsageError, RefusedError) as error:
+        return not_taken(error)
+    return plan, answer_trial(plan, work.code, data_sets.synthetic_table(desk, work.data_set))
 
 
 def answer(desk: Desk, work: RequestToAnswer, sandbox: RunsJobs, progress: Progress) -> HeldAnswer:
@@ -175,7 +190,9 @@ def _prices(
     # An attacker may leave the new answer aside: everything together is never said to cost less than before.
     before = max((one.together for one in question.earlier), key=lambda one: one.mu.high, default=None)
     counted = _stage(progress, GAME)
-    return price_of(new, [one.shadows for one in earlier], bank, rng, stage_one, counted, before)
+    return price_of(
+        new, [one.shadows for one in earlier], bank, rng, stage_one, counted, before, question.private_mu
+    )
 
 
 def _as_of_now(

@@ -18,7 +18,7 @@ from typing import Self
 
 from understudy.desk.domain.analysis import Failure, RunsJobs, limits_of
 from understudy.desk.domain.results import Results
-from understudy.desk.service import Desk, answers, releases
+from understudy.desk.service import Desk, answers, private_answers, releases
 from understudy.desk.service.answers import RequestToAnswer
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import LEASE, QUICK, RUNS, Kind, Lease, LostLeaseError
@@ -121,7 +121,7 @@ class Worker:
     def _do(self, lease: Lease, keeper: _LeaseKeeper) -> None:
         work = answers.begin(self._desk, lease)
         if lease.kind == "release":
-            releases.hand_out(self._desk, lease)
+            (private_answers if work.private else releases).hand_out(self._desk, lease)
         elif lease.kind == "trial":
             self._try(lease, work)
         elif lease.last_try:
@@ -139,6 +139,15 @@ class Worker:
             answers.fail_trial(self._desk, lease, origin, Failure("killed"))
             return
         sandbox = self._sandbox(work)
+        if work.private:
+            with _blamed_on_the_request():
+                found = answering.private_trial(self._desk, work, sandbox)
+            origin = answers.trial_origin(self._desk, work)
+            if isinstance(found, Failure):
+                answers.fail_trial(self._desk, lease, origin, found)
+            else:
+                private_answers.pass_trial(self._desk, lease, origin, *found)
+            return
         with _blamed_on_the_request():
             origin, given, reading = answering.trial(self._desk, work, sandbox)
         if isinstance(given, Results):

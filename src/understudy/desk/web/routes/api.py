@@ -51,6 +51,19 @@ class DataSet(_FromView):
     most_code_bytes: int = _of_policy("most_code_bytes")
     run_seconds: float = _of_policy("run_seconds", "How long one run may take.")
     libraries: list[str] = _of_policy("libraries", "What code may import.")
+    public_schema: Annotated[
+        dict[str, Any] | None, BeforeValidator(lambda schema: None if schema is None else schema.to_json())
+    ] = Field(
+        validation_alias="schema",
+        description="Bounds and categories that private questions are about; null if none are declared.",
+    )
+    private_epsilon: float = _of_policy(
+        "private_epsilon", "Most epsilon of one request with private questions."
+    )
+    private_epsilon_total: float = _of_policy("private_epsilon_total", "Of all of them together.")
+    private_without_review: bool = _of_policy(
+        "private_without_review", "Whether they are answered without a person."
+    )
 
 
 class NewRequest(BaseModel):
@@ -60,7 +73,10 @@ class NewRequest(BaseModel):
 
     data_set: str = Field(description="Name of the data set.", max_length=16)
     question: str = Field(description="What you want to know, in a sentence.", max_length=requests.MOST_WORDS)
-    code: str = Field(description="Python with one entry: `analyze(data) -> results`.")
+    code: str = Field(
+        description="Python with one entry: `analyze(data) -> results`, or `analyze(ask)` and `EPSILON` for private "
+        "questions."
+    )
     shown: str = Field("", description="What the synthetic data showed.", max_length=requests.MOST_WORDS)
     kind: str = Field("", description="Of analysis, in one or two words.", max_length=60)
     submit: bool = Field(False, description="Hand it in at once, rather than keep it as a draft.")
@@ -100,6 +116,16 @@ class RequestLine(_FromView):
     day: date = Field(description="When it last moved; no finer, since run times depend on the data.")
 
 
+class Private(_FromView):
+    """Private questions in place of an analysis."""
+
+    questions: list[str] = Field(description="What is asked for, in words; empty before the trial.")
+    guarantee: dict[str, Any] | None = Field(description="What will be proved about the answers.")
+    expected: float = Field(description="Widest interval to be expected, as a share of what is possible.")
+    tried: list[dict[str, Any]] = Field(description="Answers from the synthetic data, with as much noise.")
+    answers: list[dict[str, Any]] = Field(description="As they were released, with their intervals.")
+
+
 class RequestDetail(RequestLine):
     """One of your requests."""
 
@@ -114,6 +140,7 @@ class RequestDetail(RequestLine):
     trial_failure: Annotated[str, BeforeValidator(lambda failure: str(failure or ""))] = Field(
         "", validation_alias=AliasPath("trial", "failure"), description="Why it gave nothing there, if so."
     )
+    private: Private | None = Field(description="For `analyze(ask)`; null for `analyze(data)`.")
     certificate: str | None = Field(description="Number of the certificate, once the result is released.")
     actions: Annotated[list[str], BeforeValidator(sorted)] = Field(description="What you can do now.")
 

@@ -16,7 +16,7 @@ from understudy.desk.domain import certificate
 from understudy.desk.domain.certificate import MEANING_OF_PRICE
 from understudy.desk.domain.people import NotFoundError
 from understudy.desk.domain.results import Results
-from understudy.desk.service import data_sets, views
+from understudy.desk.service import data_sets, private_answers, views
 from understudy.desk.service.views import Priced, PricedRequest
 from understudy.desk.web import pages, price_figures, wording
 from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk, user_or_none
@@ -83,7 +83,7 @@ def data_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> R
         simulated=data.simulated,
         address=desk.settings.address.rstrip("/"),
         data=data,
-        policy=wording.policy_lines(data.policy),
+        policy=wording.policy_lines(data.policy, private_answers.spent(desk, name)),
         meaning=MEANING_OF_PRICE,
         n_released=views.n_released_numbers(desk, person, name) if person.reviews else 0,
     )
@@ -95,6 +95,17 @@ def synthetic(desk: TheDesk, person: SignedIn, name: str) -> Response:
     path = data_sets.synthetic_file(desk, person, name)
     # Its name on this machine stays private.
     return FileResponse(path, filename=f"synthetic-{name}{path.suffix.lower()}")
+
+
+@router.get("/data/{name}/schema.json")
+def schema(desk: TheDesk, person: SignedIn, name: str) -> Response:
+    """The public schema, for private questions at home."""
+    data = data_sets.view(desk, person, name)
+    if data.schema is None:
+        raise NotFoundError("this data set has no public schema.", hint="ask its custodian to declare one.")
+    headers = {"content-disposition": f'attachment; filename="schema-{name}.json"'}
+    content = json.dumps(data.schema.to_json(), ensure_ascii=False, indent=2)
+    return Response(content, media_type="application/json", headers=headers)
 
 
 @router.get("/figures/{name}")
@@ -176,5 +187,6 @@ def certificate_page(request: Request, desk: TheDesk, number: str) -> Response:
         simulated=bool(document["simulated"]),
         document=document,
         genuine=genuine,
+        private="guarantee" in document,
         result=[] if document["result"] is None else result_groups(Results.from_json(document["result"])),
     )

@@ -16,7 +16,7 @@ from understudy.desk.domain.certificate import MEANING_OF_PRICE
 from understudy.desk.domain.people import NotAllowedError, Person
 from understudy.desk.domain.results import Results
 from understudy.desk.domain.states import ENDED, State, life_order, step_of
-from understudy.desk.service import Desk, data_sets, feedback, releases, requests, views
+from understudy.desk.service import Desk, data_sets, feedback, private_answers, releases, requests, views
 from understudy.desk.service.notices import notices
 from understudy.desk.service.views import RequestView
 from understudy.desk.web import pages, wording
@@ -167,9 +167,16 @@ def request_list(
 
 
 @router.get("/requests/new")
-def new_page(request: Request, desk: TheDesk, person: SignedIn, data: Annotated[str, Query()]) -> Response:
-    """An empty form with code to start from."""
-    template = resources.files("understudy.desk.researcher").joinpath("analysis.py.txt")
+def new_page(
+    request: Request,
+    desk: TheDesk,
+    person: SignedIn,
+    data: Annotated[str, Query()],
+    private: Annotated[bool, Query()] = False,
+) -> Response:
+    """An empty form with code to start from: an analysis, or private questions."""
+    start = "private.py.txt" if private else "analysis.py.txt"
+    template = resources.files("understudy.desk.researcher").joinpath(start)
     typed = {"question": "", "kind": "", "shown": "", "code": template.read_text(encoding="utf-8")}
     return _form(request, desk, person, data, typed)
 
@@ -271,6 +278,7 @@ for _action, _verb, _code in (
     ("submit", requests.submit, "submitted"),
     ("withdraw", requests.withdraw, "withdrawn"),
     ("approve", requests.approve, "approved"),
+    ("answer", private_answers.approve, "answered"),
     ("cancel", requests.cancel, "cancelled"),
     ("run-again", releases.run_again, "again"),
 ):
