@@ -1,8 +1,13 @@
 """The sandbox as callers meet it: what goes in, what comes out, what stays out."""
 
 import os
+import socket
 import struct
+import subprocess
+import sys
+import threading
 import time
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,6 +33,7 @@ from understudy.sandbox.battery import Untried
 from understudy.sandbox.jobs import MEBIBYTE
 
 pytestmark = pytest.mark.sandbox
+ROOT = Path(__file__).parents[2]
 ALLOW_ALL = struct.pack("<HBBI", 6, 0, 0, 0x7FFF0000)
 
 
@@ -155,12 +161,8 @@ def test_a_run_that_ends_without_a_result(sandbox, ending):
     assert sandbox.run(Job(code, "f")).status == "killed"
 
 
-def test_a_result_in_tiny_pieces_takes_no_more_than_its_size():
-    import socket
-    import threading
-    import tracemalloc
-
-    output_bytes = 40_000
+def most_memory_of_a_result_in_tiny_pieces(output_bytes):
+    """What a process that does nothing else takes for it at the most."""
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_DIRECT)  # every write is a packet, and a read takes one
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     watching = object.__new__(process.Worker)
@@ -177,16 +179,22 @@ def test_a_result_in_tiny_pieces_takes_no_more_than_its_size():
         thread = threading.Thread(target=write)
         tracemalloc.start()
         thread.start()
-        try:
-            reason, ended, result, _ = watching._watch(reading, limits)
-            _, most = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-            thread.join()
-            os.close(reading)
+        reason, ended, result, _ = watching._watch(reading, limits)
+        _, most = tracemalloc.get_traced_memory()
+        thread.join()
     assert (reason, ended, bytes(result)) == (None, True, b"ab" * (output_bytes // 2))
+    return most
+
+
+def test_a_result_in_tiny_pieces_takes_no_more_than_its_size():
+    output_bytes = 40_000
+    code = (
+        "from tests.sandbox.test_pool import most_memory_of_a_result_in_tiny_pieces as most\n"
+        f"print(most({output_bytes}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     # Kept piece by piece, each of two bytes would take more than forty.
-    assert most < 10 * output_bytes
+    assert int(done.stdout) < 10 * output_bytes
 
 
 def test_the_result_stays_a_stream(sandbox):
