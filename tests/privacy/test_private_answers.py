@@ -16,7 +16,7 @@ from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.noise import seeded_noise
 from understudy.desk import private
-from understudy.desk.private.measurements import ROOT_STEPS, STEPS, Features, Slopes, lattice
+from understudy.desk.private.measurements import ROOT_STEPS, STEPS, Features, Slopes, chances, lattice
 from understudy.desk.private.questions import Linear, Logistic, Mean
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -138,6 +138,15 @@ def test_the_diameter_of_gradients_holds_for_learners_anywhere_between_the_bound
         one, other = rng.permutation(gradients), rng.permutation(gradients)
         worst_of_them = np.linalg.norm(one - other, axis=1).max()
         assert worst_of_them <= slopes.gradient_diameter(b)
+
+
+def test_a_learners_chance_depends_on_their_row_alone():
+    """To the last bit, wherever the row stands: 100,003 equal rows of 12 features, and others in another order."""
+    rng = np.random.default_rng(1)
+    x, coefficients = rng.uniform(-1, 1, (100_003, 12)), rng.normal(size=12)
+    assert len(np.unique(chances(np.repeat(x[:1], len(x), axis=0), coefficients))) == 1
+    order = rng.permutation(len(x))
+    assert (chances(x[order], coefficients) == chances(x, coefficients)[order]).all()
 
 
 @pytest.mark.parametrize("steps", [STEPS, ROOT_STEPS])

@@ -43,6 +43,16 @@ def test_the_budget_goes_where_it_is_needed():
     assert even.shares[even.needs[0]] == pytest.approx(0.5, abs=1e-6)
 
 
+@pytest.mark.parametrize("n_learners", [1, 2, 3])
+def test_the_budget_is_split_however_few_learners_there_are(n_learners):
+    """Where nothing can be predicted of a question, it has a share all the same: it is charged, and drawn."""
+    for questions in ([question] for question in private.questions_of(analyze)):
+        plan = private.propose(questions, SCHEMA, n_learners, 1.0)
+        assert 0 < sum(plan.shares.values()) <= 1
+        records = private.read_records(table(n_learners), SCHEMA)
+        assert len(private.answer_privately(plan, records, seeded_noise(np.random.default_rng(1)))) == 1
+
+
 def test_no_other_split_is_predicted_to_be_much_better():
     """Shares are at the least sum of predicted widths: moving some of them to another measurement makes it larger."""
     questions = [Mean("grade"), Mean("minutes", by="school"), Count(("school", "passed")), Variance("hours")]

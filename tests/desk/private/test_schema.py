@@ -1,11 +1,14 @@
 """The public schema, and reading a table by it: each learner's cells by themselves."""
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.desk.support.private_tables import SCHEMA, table
 from understudy.cohorts.simulate import School
+from understudy.desk.domain.learners import read_table
 from understudy.desk.private import Schema, propose, read_records
 from understudy.desk.private.questions import Compare, Mean
 from understudy.errors import DataError
@@ -88,6 +91,30 @@ def test_no_learner_decides_how_another_learners_category_is_read(last):
     else:
         series = pl.Series("form", cells, strict=False)
     assert read_records(series.to_frame(), schema, learner=None).codes["form"][:3].tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("last", ["true", "", "5", "5.5", "x", " ", "inf", "9" * 30])
+@pytest.mark.parametrize(
+    ("kind", "first", "read"),
+    [
+        ("number", ["true", "FALSE"], [-0.8, -1.0]),
+        ("number", ["007", "1e1"], [0.4, 1.0]),
+        ("number", ["-inf", "9" * 25], [-1.0, 1.0]),
+        ("yes/no", ["true", "False"], [1.0, -1.0]),
+        ("yes/no", ["1", "0.0"], [1.0, -1.0]),
+    ],
+)
+def test_no_learner_decides_how_another_learners_number_is_read(tmp_path, kind, first, read, last):
+    """A csv file is read as the desk reads it: one cell gives the whole column another type."""
+    path = tmp_path / "real.csv"
+    path.write_text("\n".join(["learner,x", *(f"{n},{cell}" for n, cell in enumerate([*first, last]))]))
+    bounds = {"low": 0.0, "high": 10.0} if kind == "number" else {}
+    schema = Schema((Declared("x", kind, "learner", **bounds),))
+    with warnings.catch_warnings():
+        # A warning would say that there is a learner with a huge number.
+        warnings.simplefilter("error")
+        found = read_records(read_table(path), schema).numbers["x"]
+    assert found[:2] == pytest.approx(read)
 
 
 def test_a_table_with_several_rows_of_a_learner_is_refused():

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.desk.support.fixtures import OTHER, REASON, fill
+from tests.desk.support.fixtures import OTHER, PRIVATE, REASON, fill
 from understudy.core.privacy.ledger import Ledger
-from understudy.desk.service import releases, views
+from understudy.desk.service import private_answers, releases, views
 from understudy.desk.service.backup import back_up, restore
 from understudy.desk.service.verification import verify
 from understudy.desk.store.tables import DataSetRow
@@ -54,6 +54,27 @@ def test_a_ledger_that_is_there_is_not_overwritten(small, tmp_path):
     with pytest.raises(DataError, match="the desk does not know it"):
         verify(desk)
     desk.close()
+
+
+def test_a_private_answer_that_left_after_the_backup_is_charged_again(tmp_path):
+    """The restored desk draws new noise, and both answers may have been seen."""
+    filled = fill(tmp_path, schema=True)
+    elsewhere = tmp_path / "data" / "understudy.ledger"
+    with filled.desk.database.writing() as session:
+        session.query(DataSetRow).update({"ledger": str(elsewhere)})
+    name = filled.submitted(PRIVATE)
+    filled.work()
+    private_answers.approve(filled.desk, filled.reviewer, name)
+    back_up(filled.desk, tmp_path / "desk.tar.gz")
+    filled.work()
+    first = views.request(filled.desk, filled.researcher, name).private.answers
+    filled.desk.close()
+
+    filled.desk = restore(tmp_path / "desk.tar.gz", tmp_path / "restored")
+    filled.work()
+    assert views.request(filled.desk, filled.researcher, name).private.answers != first
+    assert len({entry.card for entry in Ledger(elsewhere).entries()}) == 2
+    filled.desk.close()
 
 
 def test_a_ledger_outside_is_written_only_if_that_is_said(small, tmp_path):

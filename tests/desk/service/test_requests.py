@@ -84,6 +84,22 @@ def test_a_learner_who_withdraws_is_left_out_and_leaves_a_hash(filled):
         assert "simulated-07" not in json.dumps([line.detail for line in session.query(EventRow)])
 
 
+@pytest.mark.parametrize("newcomer", ["a9", "9.5"])
+def test_who_withdrew_stays_out_when_another_learner_changes_the_type_of_names(small, newcomer):
+    """001 is a number in one csv file, and text in the next."""
+    with small.desk.database.writing() as session:
+        (row,) = session.query(DataSetRow)
+        row.simulated, path = False, Path(row.real)
+    path.write_text(path.read_text().replace("simulated-", "0"))
+    data_sets.withdraw_learner(small.desk, small.custodian, small.data_set, "007")
+    with pytest.raises(UsageError, match="already"):
+        data_sets.withdraw_learner(small.desk, small.custodian, small.data_set, "7")
+    before = data_sets.real_table(small.desk, small.data_set).table.n_learners
+    *rest, last = path.read_text().splitlines()
+    path.write_text("\n".join([*rest, last, newcomer + last[last.index(",") :], ""]))
+    assert data_sets.real_table(small.desk, small.data_set).table.n_learners == before + 1
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -8,6 +8,7 @@ as large. The simulations have a fixed seed, so that a p value follows from the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +22,8 @@ from understudy.desk.private.questions import Compare, Independence
 from understudy.desk.private.schema import Floats, Schema
 
 N_SIMULATIONS = 9_999
+# Cells that are simulated at once: tables of thousands of cells would not fit into memory together.
+_MOST_AT_ONCE = 2_000_000
 _SEED = 21
 _NAMES = {
     "t": "Student's t",
@@ -96,12 +99,12 @@ class _Groups:
         between = (weight * (mean - grand) ** 2).sum(axis=-1) / (mean.shape[-1] - 1)
         return np.asarray(between)
 
-    def under_null(self, rng: np.random.Generator) -> _Groups:
+    def under_null(self, rng: np.random.Generator, n_simulations: int) -> _Groups:
         """Simulations of groups of these sizes that all have one mean.
 
         Variances are known up to their own noise, so each simulation has others, as likely as these by that noise.
         """
-        shape = (N_SIMULATIONS, self.n.shape[-1])
+        shape = (n_simulations, self.n.shape[-1])
         n = np.maximum(np.rint(self.n), 2.0)
         mean = float((n * self.means()).sum() / n.sum())
         drawn = replace(self, squares=self.squares + self.squares_sd * rng.normal(size=shape))
@@ -162,7 +165,8 @@ def compare_answer(question: Compare, noisy: Noisy, schema: Schema, *, tested: b
 def _equal_means(question: Compare, groups: list[Group]) -> Test:
     sums = _Groups.of(groups, pooled=question.test in ("t", "anova"))
     statistic = float(sums.statistics())
-    simulated = sums.under_null(np.random.default_rng(_SEED)).statistics()
+    rng = np.random.default_rng(_SEED)
+    simulated = _simulated(lambda n: sums.under_null(rng, n).statistics(), len(groups))
     p_value = _share_as_large(simulated, statistic)
     if question.test in ("t", "welch"):
         means = sums.means()
@@ -189,9 +193,19 @@ def _independent(counts: Floats, sd: float) -> Test:
     n = max(round(float(counts.sum())), 1)
     expected = _expected(counts)
     chances = (expected / expected.sum()).ravel()
-    drawn = rng.multinomial(n, chances, size=N_SIMULATIONS).reshape(-1, *counts.shape)
-    simulated = _chi_square(drawn + sd * rng.normal(size=drawn.shape), sd)
-    return Test("chi-square", statistic, _share_as_large(simulated, statistic))
+
+    def under_null(n_simulations: int) -> Floats:
+        drawn = rng.multinomial(n, chances, size=n_simulations).reshape(-1, *counts.shape)
+        return _chi_square(drawn + sd * rng.normal(size=drawn.shape), sd)
+
+    return Test("chi-square", statistic, _share_as_large(_simulated(under_null, counts.size), statistic))
+
+
+def _simulated(statistics: Callable[[int], Floats], n_cells: int) -> Floats:
+    """The statistics of all simulations; `statistics(n)` gives those of n."""
+    size = max(_MOST_AT_ONCE // n_cells, 1)
+    starts = range(0, N_SIMULATIONS, size)
+    return np.concatenate([statistics(min(size, N_SIMULATIONS - start)) for start in starts])
 
 
 def _expected(counts: Floats) -> Floats:

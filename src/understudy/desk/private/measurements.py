@@ -310,14 +310,14 @@ class Slopes:
         """The sum of (y - p) x."""
         x, y = self._learners(records)
         bound = self.largest_residual(coefficients) * math.sqrt(self.norm)
-        vectors = lattice((y - expit(x @ coefficients))[:, None] * x, bound, STEPS)
+        vectors = lattice((y - chances(x, coefficients))[:, None] * x, bound, STEPS)
         sensitivity = self.gradient_diameter(coefficients) * STEPS / bound + math.sqrt(len(coefficients))
         return LatticeSum(vectors.sum(axis=0), sensitivity, bound / STEPS)
 
     def curvature(self, records: Records, coefficients: Floats) -> LatticeSum:
         """The sum of p (1 - p) x x'; p (1 - p) is at most 1/4."""
         x, _ = self._learners(records)
-        p = expit(x @ coefficients)
+        p = chances(x, coefficients)
         norm = self.norm / 4.0
         z = lattice(np.sqrt(p * (1.0 - p))[:, None] * x, math.sqrt(norm), ROOT_STEPS)
         return LatticeSum(z.T @ z, math.sqrt(2.0) * ROOT_STEPS**2, norm / ROOT_STEPS**2)
@@ -331,6 +331,15 @@ class Slopes:
 
 
 Measurement = Cells | Moments | Slopes
+
+
+def chances(x: Floats, coefficients: Floats) -> Floats:
+    """The chance p of each learner, to the last bit by that learner's row alone.
+
+    A product of matrices is not: it computes the last rows otherwise than the first, and a last bit, after rounding to
+    the lattice, would move all learners who have it when the order of learners changes.
+    """
+    return np.asarray(expit((x * coefficients).sum(axis=1)))
 
 
 def lattice(vectors: Floats, bound: float, steps: int) -> NDArray[np.int64]:

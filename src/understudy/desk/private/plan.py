@@ -257,7 +257,8 @@ def _split(plan: Plan) -> dict[Measurement, float]:
         estimates = plan._predicted(question, need, _AMPLE_RHO).estimates
         for estimate in estimates:
             known = estimate.possible[1] - estimate.possible[0]
-            if math.isfinite(known) and math.isfinite(estimate.high - estimate.low):
+            finite = (known, estimate.high - estimate.low, estimate.noise)
+            if all(map(math.isfinite, finite)):
                 noise = 4.0 * estimate.noise * math.sqrt(_AMPLE_RHO) / known / len(estimates)
                 parts[need].append(((estimate.high - estimate.low) / known / len(estimates), noise))
     shares = dict.fromkeys(plan.measurements, 1.0 / len(plan.measurements))

@@ -195,10 +195,24 @@ def _scaled(cells: pl.Series, bounds: tuple[float, float], kind: Kind, complete:
     elif cells.dtype.is_temporal():
         values = cells.cast(pl.Datetime("us"), strict=False).dt.epoch("us").to_numpy() / 1e6
     else:
-        values = cells.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        values = _numbers(cells).fill_null(np.nan).to_numpy()
     low, high = bounds
-    scaled = np.clip((2.0 * values - low - high) / (high - low), -1.0, 1.0)
+    # Of a huge number nobody is told that it is there, not even by a warning.
+    with np.errstate(all="ignore"):
+        scaled = np.clip((2.0 * values - low - high) / (high - low), -1.0, 1.0)
     return np.where(np.isnan(scaled), 0.0, scaled) if complete else scaled
+
+
+def _numbers(cells: pl.Series) -> pl.Series:
+    """Cells as numbers, null where there is none; true and false are 1 and 0.
+
+    A csv file's column of true and false is one of text as soon as one learner has something else there: each cell is
+    read alike in both.
+    """
+    if cells.dtype == pl.String:
+        texts = cells.str.strip_chars().str.to_lowercase()
+        cells = texts.replace(["true", "false"], ["1", "0"])
+    return cells.cast(pl.Float64, strict=False)
 
 
 def _codes(cells: pl.Series, column: Declared, complete: bool) -> Codes:
@@ -229,8 +243,6 @@ def _canonical(text: str) -> str:
     try:
         number = float(text)
     except ValueError:
-        return text
-    if not np.isfinite(number):
         return text
     return str(int(number)) if number.is_integer() else repr(number)
 

@@ -2,6 +2,7 @@
 
 The database is copied first and the ledgers after it. A release in between is then in the copied ledger and not
 in the copied database: the learners' account shows too much rather than too little, and `desk verify` says so.
+Answers to private questions that were being released are charged again after a restore, since their noise is new.
 Real and synthetic tables are not in a backup; the school keeps them as it keeps its other records.
 
 What a backup says about itself is not believed: anyone can write an archive. Files have names that a backup has,
@@ -14,6 +15,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import sqlite3
 import subprocess
@@ -30,7 +32,7 @@ from sqlalchemy import make_url, select
 import understudy
 from understudy.desk.service import Desk
 from understudy.desk.store.settings import DATABASE, POLICY, SECRET, SETTINGS, Settings
-from understudy.desk.store.tables import DataSetRow
+from understudy.desk.store.tables import DataSetRow, ReleaseRow
 from understudy.errors import DataError, MissingError, UsageError
 
 FORMAT = "understudy desk backup"
@@ -94,6 +96,7 @@ def restore(source: Path, folder: Path, *, ledgers_too: bool = False) -> Desk:
         _place(settings, folder / SETTINGS)
     desk = Desk.open(folder)
     _point_to_ledgers(desk, contents, folder)
+    _charge_drawn_noise_again(desk)
     return desk
 
 
@@ -282,6 +285,17 @@ def _point_to_ledgers(desk: Desk, contents: dict[str, Any], folder: Path) -> Non
     with desk.database.writing() as session:
         for row in session.scalars(select(DataSetRow)):
             row.ledger = moved.get(row.ledger, row.ledger)
+
+
+def _charge_drawn_noise_again(desk: Desk) -> None:
+    """Give private answers that were being released when the backup was made cards of their own.
+
+    They may have left since, and the ledger knows their charge: another draw of noise is another release.
+    """
+    with desk.database.writing() as session:
+        for release in session.scalars(select(ReleaseRow).where(ReleaseRow.released_at.is_(None))):
+            if release.run.private is not None:
+                release.certificate = secrets.token_hex(8)
 
 
 def _run_postgresql(program: str, url: str, *arguments: str | Path) -> None:

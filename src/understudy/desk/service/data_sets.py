@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,12 +194,12 @@ def withdraw_learner(desk: Desk, who: Person, name: str, learner: str) -> None:
     require_role(who, Role.CUSTODIAN)
     with desk.database.writing() as session:
         row = find(session, name)
-        known = _learners(row)
-        if learner not in known:
+        known = {_one_spelling(name) for name in _learners(row) if name is not None}
+        if _one_spelling(learner) not in known:
             raise UsageError(
                 "no learner of that name is in the data.", hint="give the name as the table has it."
             )
-        digest = desk.settings.keyed("withdrawn", learner)
+        digest = desk.settings.keyed("withdrawn", _one_spelling(learner))
         there = session.scalar(
             select(WithdrawalRow.id).where(
                 WithdrawalRow.data_set_id == row.id, WithdrawalRow.learner == digest
@@ -245,7 +246,9 @@ def real_table(desk: Desk, name: str) -> RealTable:
     gone = [
         one
         for one in frame[learner].cast(str).unique().to_list()
-        if one is not None and desk.settings.keyed("withdrawn", one) in digests
+        if one is not None
+        # Either spelling: earlier versions kept names as the table had them.
+        and any(desk.settings.keyed("withdrawn", name) in digests for name in {one, _one_spelling(one)})
     ]
     table = learner_table(
         frame, np.random.default_rng(seed), columns=columns, withdrawn=gone, learner=learner
@@ -301,6 +304,16 @@ def largest_code_bytes(desk: Desk) -> int:
 def _ledger_of(desk: Desk, real: Path, simulated: bool) -> Path:
     # Simulated learners do not exist: their ledger stays with the desk.
     return (desk.settings.folder if simulated else real.resolve().parent) / LEDGER
+
+
+def _one_spelling(name: str) -> str:
+    """A learner's name, whatever type the table's column has: 1 for 1, 001 and 1.0.
+
+    Numbers in a csv file lose their zeros, unless one learner has another kind of name. Nobody who withdrew may come
+    back with that learner.
+    """
+    digits = re.fullmatch(r"\s*0*([0-9]+)(\.0*)?\s*", name)
+    return digits[1] if digits else name
 
 
 def _learners(row: DataSetRow) -> set[str]:
