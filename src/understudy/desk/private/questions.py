@@ -7,6 +7,7 @@ does not trust whoever asked. `check` says whether it fits a schema; nothing her
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
@@ -23,7 +24,7 @@ TestName = Literal["t", "welch", "anova", "welch-anova"]
 
 
 @dataclass(frozen=True)
-class Question:
+class Question(ABC):
     """The base of all questions; `ask` is the kind's name in JSON."""
 
     ask: ClassVar[str]
@@ -36,9 +37,9 @@ class Question:
             name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
         }
 
+    @abstractmethod
     def check(self, schema: Schema) -> None:
         """Raise a `UsageError` unless the schema has what is asked for."""
-        raise NotImplementedError
 
     def __str__(self) -> str:
         given = [

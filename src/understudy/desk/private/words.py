@@ -29,28 +29,24 @@ _TESTS = {
 }
 
 
+@singledispatch
 def in_words(question: Question, schema: Schema) -> str:
     """What a question asks for, in a sentence."""
-    return _words(question, schema)
-
-
-@singledispatch
-def _words(question: Question, schema: Schema) -> str:
     return f"{str(question).capitalize()}."
 
 
-@_words.register
+@in_words.register
 def _(question: Count, schema: Schema) -> str:
     each = "category" if len(question.by) == 1 else "combination"
     return f"How many learners are there in each {each} of {_and(question.by)}?"
 
 
-@_words.register
+@in_words.register
 def _(question: Proportion, schema: Schema) -> str:
     return f"What share of learners has each category of {question.column}{_by(question.by)}?"
 
 
-@_words.register
+@in_words.register
 def _(question: Histogram, schema: Schema) -> str:
     bins = (
         f"the edges {', '.join(f'{edge:g}' for edge in question.edges)}"
@@ -60,7 +56,7 @@ def _(question: Histogram, schema: Schema) -> str:
     return f"How many learners have a {question.column} within {bins}?"
 
 
-@_words.register
+@in_words.register
 def _(question: Quantile, schema: Schema) -> str:
     if question.at == (0.5,):
         return f"What is the median of {question.column}?"
@@ -68,39 +64,36 @@ def _(question: Quantile, schema: Schema) -> str:
     return f"Below which values of {question.column} are {shares} of the learners?"
 
 
-@_words.register
-def _(question: Mean, schema: Schema) -> str:
-    return f"What is the mean of {question.column}{_range(question.column, schema)}{_by(question.by)}?"
+@in_words.register
+def _(question: Mean | Variance, schema: Schema) -> str:
+    low, high = schema.number(question.column)
+    cut = f"(cut to {low:g} to {high:g})"
+    return f"What is the {question.ask} of {question.column} {cut}{_by(question.by)}?"
 
 
-@_words.register
-def _(question: Variance, schema: Schema) -> str:
-    return f"What is the variance of {question.column}{_range(question.column, schema)}{_by(question.by)}?"
-
-
-@_words.register
+@in_words.register
 def _(question: Correlation, schema: Schema) -> str:
     return f"How do {_and(question.columns)} correlate (Pearson)?"
 
 
-@_words.register
+@in_words.register
 def _(question: Linear, schema: Schema) -> str:
     return f"How does {question.outcome} depend on {_and(question.on)} (linear regression)?"
 
 
-@_words.register
+@in_words.register
 def _(question: Logistic, schema: Schema) -> str:
     outcome = f"whether {question.outcome} is '{question.value}'"
     return f"How does {outcome} depend on {_and(question.on)} (logistic regression)?"
 
 
-@_words.register
+@in_words.register
 def _(question: Compare, schema: Schema) -> str:
     groups = f"{question.by} {_and(question.compared(schema))}"
     return f"Does the mean of {question.column} differ between {groups} ({_TESTS[question.test]})?"
 
 
-@_words.register
+@in_words.register
 def _(question: Independence, schema: Schema) -> str:
     return f"Are {question.column} and {question.by} independent (chi-square test)?"
 
@@ -111,8 +104,3 @@ def _and(names: Sequence[str]) -> str:
 
 def _by(group: str | None) -> str:
     return "" if group is None else f" in each group of {group}"
-
-
-def _range(column: str, schema: Schema) -> str:
-    low, high = schema.number(column)
-    return f" (cut to {low:g} to {high:g})"
