@@ -18,10 +18,10 @@ from understudy.core.engine.engine import running_on, scratch_parent
 from understudy.core.files.storage.shared_storage import read_array, scratch_at, write_array
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import MissingError, UsageError
-from understudy.logs import parquet_parts, parts
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import Interactions
-from understudy.logs.parquet_parts import write_parts
+from understudy.logs.large import parquet_parts, parts
+from understudy.logs.large.parquet_parts import write_parts
 from understudy.logs.simulated.classroom import Classroom
 
 

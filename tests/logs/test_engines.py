@@ -11,11 +11,11 @@ import pytest
 from understudy.core.engine.engine import running_on
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import MissingError, UsageError
-from understudy.logs import parts
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import Interactions
+from understudy.logs.large import parts
 from understudy.logs.models.rasch import fit_rasch
 from understudy.logs.models.rasch_in_parts import fit_rasch_of
 from understudy.logs.simulated.classroom import Classroom

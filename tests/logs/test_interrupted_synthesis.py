@@ -13,7 +13,7 @@ from understudy.core.engine.engine import running_on
 from understudy.core.events import partitions
 from understudy.core.files import streams
 from understudy.core.privacy.ledger import TAKEN_BACK, Ledger
-from understudy.logs import parts
+from understudy.logs.large import parts
 from understudy.logs.reading import read_log
 from understudy.logs.simulated.classroom import Classroom
 from understudy.logs.synthesize import synthesize

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.core.files.times import counts_from_a_start
 from understudy.logs.interactions import IntArray, Interactions, counted_pairs, totals
-from understudy.logs.parts import sum_over
+from understudy.logs.large.parts import sum_over
 
 
 @dataclass(frozen=True)

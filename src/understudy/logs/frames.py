@@ -27,7 +27,7 @@ from understudy.logs.declared.cells import ReadColumn, one_per_learner, read_col
 from understudy.logs.declared.columns import Column, Declared, Kind
 from understudy.logs.declared.term import Term
 from understudy.logs.interactions import IntArray, Interactions, offsets_of
-from understudy.logs.parts import in_parts, ranges_of
+from understudy.logs.large.parts import in_parts, ranges_of
 
 
 def interactions_from_frame(

@@ -31,7 +31,6 @@ from understudy.core.files.suggestions import LEAST_SIMILAR_TO_ASKED
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.logs.assembly import StoredPiece, assemble
 from understudy.logs.declared.columns import OUTCOME, Declared
 from understudy.logs.declared.companions import (
     learner_columns,
@@ -45,6 +44,7 @@ from understudy.logs.declared.plan_file import PATHS, read_log_plan
 from understudy.logs.declared.term import Term, TermOptions
 from understudy.logs.frames import interactions_from_frame
 from understudy.logs.interactions import Interactions
+from understudy.logs.large.assembly import StoredPiece, assemble
 
 # How finely formats write times, in seconds, where all of their files do it alike.
 _RESOLUTIONS = {"moodle": 60.0}

@@ -29,7 +29,7 @@ from understudy.logs.frames import rows_to_write
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions, as_log
-from understudy.logs.parquet_parts import write_parts
+from understudy.logs.large.parquet_parts import write_parts
 from understudy.logs.where import Where
 
 # About what a row of a synthetic log takes in a text.

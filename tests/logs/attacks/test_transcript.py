@@ -6,12 +6,12 @@ import pytest
 from understudy.core.attacks.estimate import auc_with_error
 from understudy.core.privacy.noise import seeded_noise
 from understudy.core.privacy.risk import worst_case
-from understudy.logs import parts
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.transcript import white_box
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.runs_dp import RunsDP
+from understudy.logs.large import parts
 from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.oracle

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.logs import parts
 from understudy.logs.attacks import uniqueness as module
 from understudy.logs.attacks.uniqueness import MOST_POINTS, uniqueness
 from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
+from understudy.logs.large import parts
 from understudy.logs.simulated.classroom import Classroom
 
 pytestmark = pytest.mark.oracle

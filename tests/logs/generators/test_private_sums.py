@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from understudy.logs import parts
 from understudy.logs.generators.private_sums import (
     RESOLUTION,
     WalkStatistics,
@@ -16,6 +15,7 @@ from understudy.logs.generators.private_sums import (
     first_rows,
 )
 from understudy.logs.interactions import Interactions, joined
+from understudy.logs.large import parts
 from understudy.logs.models.rasch import PairCounts, fit_rasch, unexplained
 
 pytestmark = pytest.mark.oracle

@@ -13,7 +13,7 @@ from pathlib import Path
 import distributed
 
 from understudy.logs.generators.generator import Generator
-from understudy.logs.parts import sum_over
+from understudy.logs.large.parts import sum_over
 
 ROOT = Path(__file__).parents[3]
 

@@ -18,7 +18,7 @@ from understudy.core.attacks.intervals import wilson_interval
 from understudy.core.engine import progress
 from understudy.core.engine.engine import ThisMachine
 from understudy.logs.interactions import IntArray, Interactions, pair_codes
-from understudy.logs.parts import ranges_of
+from understudy.logs.large.parts import ranges_of
 from understudy.logs.schedule import Schedule
 
 MOST_POINTS = 8

@@ -11,9 +11,9 @@ from understudy.core.privacy.noise import Noise
 from understudy.errors import UsageError
 from understudy.logs.generators.generator import DetailsBy, Generator
 from understudy.logs.interactions import Interactions
+from understudy.logs.large.parts import sum_over
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
 from understudy.logs.models.rasch_in_parts import fit_rasch_of
-from understudy.logs.parts import sum_over
 
 
 class Drop(Generator):

@@ -57,6 +57,7 @@ from understudy.logs.generators.private_sums import (
 )
 from understudy.logs.generators.sums_in_database import ChainStatistics, chain_statistics
 from understudy.logs.interactions import IntArray, Interactions
+from understudy.logs.large.parts import ranges_of
 from understudy.logs.models.curriculum import by_chapter
 from understudy.logs.models.denoising import (
     NO_ZEROS,
@@ -68,7 +69,6 @@ from understudy.logs.models.denoising import (
 )
 from understudy.logs.models.lengths import Lengths, spread_lengths
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
-from understudy.logs.parts import ranges_of
 
 Floats = NDArray[np.float64]
 

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from understudy.logs.interactions import IntArray, Interactions, counted_pairs, pair_codes, totals
+from understudy.logs.large.parts import in_parts, list_over, sum_over
 from understudy.logs.log_in_database import LogInDatabase
 from understudy.logs.models.cells import N_PRACTICE, new_jumps, practice_cells
 from understudy.logs.models.curriculum import displacement_class, n_displacements
 from understudy.logs.models.rasch import PairCounts, Unexplained, unexplained
 from understudy.logs.models.runs import N_CELLS, RunStates
-from understudy.logs.parts import in_parts, list_over, sum_over
 
 # Lattice steps within a clipping norm: what rounding towards zero loses is far below the noise.
 RESOLUTION = 2**18

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from understudy.logs.interactions import Interactions
+from understudy.logs.large.parts import in_parts, list_over, sum_over
 from understudy.logs.models.rasch import INTERCEPT_PENALTY, PairCounts, Rasch, fit_rasch
-from understudy.logs.parts import in_parts, list_over, sum_over
 
 Floats = NDArray[np.float64]
 

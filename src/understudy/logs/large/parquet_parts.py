@@ -19,7 +19,7 @@ from understudy.core.files.writing import new_folder, write_table
 from understudy.errors import MissingError, UnderstudyError
 from understudy.logs.frames import rows_of_part
 from understudy.logs.interactions import Interactions
-from understudy.logs.parts import LogPart, parts_of, ranges_of
+from understudy.logs.large.parts import LogPart, parts_of, ranges_of
 
 
 @dataclass(frozen=True)
