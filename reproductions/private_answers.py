@@ -25,6 +25,7 @@ from reproductions.pages import ROOT, markdown_table, rows_of, write_rows
 from understudy.core.engine import progress
 from understudy.core.privacy.noise import seeded_noise
 from understudy.desk import private
+from understudy.desk.private.mechanism import answer_privately
 from understudy.logs.declared.columns import Declared, Kind
 
 TABLE = ROOT / "docs/explanation/private-answers.csv"
@@ -171,7 +172,7 @@ def measured(n: int, n_draws: int, seed: int) -> list[list[object]]:
         rows = learners(n, rng)
         exact, records = exact_figures(rows), private.read_records(rows, SCHEMA, learner=None)
         for name, plan in plans.items():
-            (answer,) = private.answer_privately(plan, records, seeded_noise(rng))
+            (answer,) = answer_privately(plan, records, seeded_noise(rng))
             for estimate in answer.estimates:
                 if estimate.of in exact.get(name, {}):
                     _note(found[name, estimate.of], answer, estimate, exact[name], population[name])

@@ -17,6 +17,7 @@ from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.noise import seeded_noise
 from understudy.desk import private
 from understudy.desk.private.measurements import ROOT_STEPS, STEPS, Features, Slopes, chances, lattice
+from understudy.desk.private.mechanism import answer_privately
 from understudy.desk.private.questions import Linear, Logistic, Mean
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -60,7 +61,7 @@ TABLES = [with_last(learner) for learner in extreme_learners(np.random.default_r
 
 def released(plan):
     def release(rows, noise):
-        return private.answer_privately(plan, private.read_records(rows, SCHEMA), noise)
+        return answer_privately(plan, private.read_records(rows, SCHEMA), noise)
 
     return release
 
@@ -200,7 +201,7 @@ def test_the_noise_has_the_scale_that_stands_beside_the_values():
     counted = [question for question in QUESTIONS if question.ask in ("count", "histogram")]
     plan = plan_of(Mean("grade"), *counted, n=20_000)
     records = private.read_records(rows, SCHEMA)
-    found = [private.answer_privately(plan, records, seeded_noise(rng)) for _ in range(400)]
+    found = [answer_privately(plan, records, seeded_noise(rng)) for _ in range(400)]
     for place in range(len(plan.questions)):
         values = np.array([[e.value for e in answers[place].estimates] for answers in found])
         noise = np.array([e.noise for e in found[0][place].estimates])

@@ -14,6 +14,7 @@ from tests.desk.support.private_tables import SCHEMA, SCHOOLS, table
 from understudy.core.privacy.noise import seeded_noise
 from understudy.desk import private
 from understudy.desk.private.intervals import difference_interval, quantile_interval, ratio_interval
+from understudy.desk.private.mechanism import answer_privately
 
 N_DRAWS = 120
 LEAST = 104 / 120
@@ -57,7 +58,7 @@ def test_intervals_cover_the_population(name, n):
     plan = private.propose(private.questions_of(QUESTIONS[name]), SCHEMA, n, 1.0)
     for draw in range(N_DRAWS):
         records = private.read_records(table(n, seed=(n, draw)), SCHEMA)
-        (answer,) = private.answer_privately(plan, records, seeded_noise(np.random.default_rng((1, draw))))
+        (answer,) = answer_privately(plan, records, seeded_noise(np.random.default_rng((1, draw))))
         for estimate in answer.estimates:
             if estimate.of in true:
                 inside[estimate.of].append(estimate.low <= true[estimate.of] <= estimate.high)
@@ -82,7 +83,7 @@ def test_tests_keep_their_level_where_noise_matters(test):
     for draw in range(N_DRAWS):
         rows = table(400, seed=draw)
         rows = rows.with_columns(school=rows["school"].sample(fraction=1.0, shuffle=True, seed=draw))
-        answer = private.answer_privately(plan, private.read_records(rows, SCHEMA), seeded_noise(rng))[0]
+        answer = answer_privately(plan, private.read_records(rows, SCHEMA), seeded_noise(rng))[0]
         p_values.append(answer.test.p_value)
     assert sum(p < 0.05 for p in p_values) <= 17
     # And they are not all 1: of 120 uniform ones at least 30 are below a half, but for a chance of 1e-8.

@@ -11,6 +11,7 @@ from tests.desk.support.private_tables import SCHEMA, SCHOOLS, analyze, table
 from understudy.core.privacy.noise import seeded_noise
 from understudy.desk import private
 from understudy.desk.private import comparisons
+from understudy.desk.private.mechanism import answer_privately
 
 pytestmark = pytest.mark.oracle
 
@@ -26,8 +27,8 @@ def answers():
     found = {}
     for question in private.questions_of(analyze):
         plan = private.propose([question], SCHEMA, N, 100.0)
-        (found[question.ask, getattr(question, "test", ""), getattr(question, "by", "")],) = (
-            private.answer_privately(plan, records, seeded_noise(np.random.default_rng(1)))
+        (found[question.ask, getattr(question, "test", ""), getattr(question, "by", "")],) = answer_privately(
+            plan, records, seeded_noise(np.random.default_rng(1))
         )
     return found
 
@@ -142,7 +143,7 @@ def test_p_values_without_noise(test, at_once, monkeypatch):
             ask.compare("grade", by="school", test=test, groups=SCHOOLS[:2] if test in ("t", "welch") else ())
 
     plan = private.propose(private.questions_of(ask), SCHEMA, 600, 100.0, delta=0.5)
-    found = private.answer_privately(
+    found = answer_privately(
         plan, private.read_records(frame, SCHEMA), seeded_noise(np.random.default_rng(2))
     )[0].test.p_value
     exact = {

@@ -11,6 +11,7 @@ from tests.desk.support.private_tables import SCHEMA, analyze, table
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.desk import private
+from understudy.desk.private.mechanism import answer_privately
 from understudy.desk.private.questions import Correlation, Count, Linear, Logistic, Mean, Variance
 from understudy.errors import DataError, UsageError
 
@@ -50,7 +51,7 @@ def test_the_budget_is_split_however_few_learners_there_are(n_learners):
         plan = private.propose(questions, SCHEMA, n_learners, 1.0)
         assert 0 < sum(plan.shares.values()) <= 1
         records = private.read_records(table(n_learners), SCHEMA)
-        assert len(private.answer_privately(plan, records, seeded_noise(np.random.default_rng(1)))) == 1
+        assert len(answer_privately(plan, records, seeded_noise(np.random.default_rng(1)))) == 1
 
 
 def test_no_other_split_is_predicted_to_be_much_better():
@@ -124,7 +125,7 @@ def test_what_is_too_wide_says_what_would_be_enough():
 def test_a_regression_that_is_lost_in_the_noise_has_no_interval(question):
     plan = private.propose([question], SCHEMA, 40, 0.1)
     records = private.read_records(table(40), SCHEMA)
-    (answer,) = private.answer_privately(plan, records, seeded_noise(np.random.default_rng(0)))
+    (answer,) = answer_privately(plan, records, seeded_noise(np.random.default_rng(0)))
     assert len(answer.too_wide) == len(answer.estimates)
     assert "lost in the noise" in str(answer.estimates[1])
     assert answer.to_json()["estimates"][1]["low"] is None
@@ -134,16 +135,14 @@ def test_a_regression_that_is_lost_in_the_noise_has_no_interval(question):
 def test_answers_are_json_and_have_a_guarantee_with_secret_noise_only():
     records = private.read_records(table(60), SCHEMA)
     plan = private.propose(private.questions_of(analyze), SCHEMA, 60, 1.0)
-    secret = private.answer_privately(plan, records, os_noise())
+    secret = answer_privately(plan, records, os_noise())
     assert secret.guarantee.formal
     assert (secret.guarantee.epsilon, secret.guarantee.delta) == (1.0, default_delta(60))
     content = json.loads(json.dumps(secret.to_json(), allow_nan=False))
     assert len(content["answers"]) == len(plan.questions)
     assert all(line for line in secret.lines())
     assert secret.to_frame().height == sum(len(answer.estimates) for answer in secret)
-    assert not private.answer_privately(
-        plan, records, seeded_noise(np.random.default_rng(1))
-    ).guarantee.formal
+    assert not answer_privately(plan, records, seeded_noise(np.random.default_rng(1))).guarantee.formal
     assert secret[Mean("grade")]["grade"].noise > 0
     with pytest.raises(KeyError):
         secret[Correlation(("a", "b"))]
@@ -152,7 +151,7 @@ def test_answers_are_json_and_have_a_guarantee_with_secret_noise_only():
 def test_a_plan_is_for_one_table():
     plan = private.propose([Mean("grade")], SCHEMA, 60, 1.0)
     with pytest.raises(DataError, match="another table"):
-        private.answer_privately(plan, private.read_records(table(61), SCHEMA), os_noise())
+        answer_privately(plan, private.read_records(table(61), SCHEMA), os_noise())
 
 
 @pytest.mark.parametrize(

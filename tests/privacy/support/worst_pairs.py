@@ -28,6 +28,7 @@ from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.private_training import LATTICE, calibrated, lattice_contributions
 from understudy.desk import private
+from understudy.desk.private.mechanism import answer_privately
 from understudy.exams.compare import CompareOptions, fit_comparison
 from understudy.exams.difficulties import DifficultiesOptions as Options
 from understudy.exams.difficulties import fit_difficulties
@@ -532,7 +533,7 @@ def _private_answers(name: str, analyze: Callable[[Any], Any]) -> Audited:
     for school, minutes, grade, passed in ends:
         row = {"learner": "the last", "minutes": minutes, "grade": grade, "school": school, "passed": passed}
         pair.append(rest.vstack(type(rest)([row], schema=rest.schema)))
-    release = lambda rows, noise: private.answer_privately(plan, private.read_records(rows, schema), noise)  # noqa: E731
+    release = lambda rows, noise: answer_privately(plan, private.read_records(rows, schema), noise)  # noqa: E731
     cost = total(costs(*transcripts(release, pair)))
     return Audited(f"private answers: {name}", "mu", math.sqrt(2 * plan.rho), math.sqrt(2 * cost.rho))
 

@@ -10,7 +10,6 @@ print(private.try_out(analyze, synthetic_table, schema, epsilon=1))
 from __future__ import annotations
 
 from understudy.desk.private.answers import Answer, Answers, Estimate, Test
-from understudy.desk.private.mechanism import answer_privately
 from understudy.desk.private.plan import Plan, propose
 from understudy.desk.private.questions import Question, read_question, read_questions
 from understudy.desk.private.schema import Records, Schema, read_records
@@ -27,7 +26,6 @@ __all__ = [
     "Schema",
     "Test",
     "Trial",
-    "answer_privately",
     "expect",
     "propose",
     "questions_of",

@@ -31,10 +31,10 @@ from understudy.desk.private import (
     Answers,
     Plan,
     Records,
-    answer_privately,
     propose,
     read_questions,
 )
+from understudy.desk.private.mechanism import answer_privately
 from understudy.desk.private.public_schema import CAVEATS, PublicSchema, records_of
 from understudy.desk.private.recording import Asked, in_sentences
 from understudy.desk.private.words import in_words
